@@ -1,0 +1,211 @@
+// The binding: arrays in, arrays out.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
+
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <tuple>
+
+#include "encode.hpp"
+#include "lloyd.hpp"
+#include "optimal.hpp"
+#include "points.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace boostbins {
+
+using Array = nb::ndarray<nb::ro, nb::ndim<1>, nb::device::cpu>;
+using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Integers = nb::ndarray<const uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using CellMatrix = nb::ndarray<const uint64_t, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu>;
+
+static_assert(sizeof(Cell) == 2 * sizeof(uint64_t), "a cell is a row of two integers");
+
+Column column_of(const Array& array) {
+    const nb::dlpack::dtype type = array.dtype();
+    const auto is = [&](nb::dlpack::dtype_code code, int bits) {
+        return type.code == static_cast<std::uint8_t>(code) && type.bits == bits;
+    };
+    using Code = nb::dlpack::dtype_code;
+    const std::pair<bool, Type> known[] = {
+        {is(Code::Float, 64), Type::f64}, {is(Code::Float, 32), Type::f32}, {is(Code::Int, 64), Type::i64},
+        {is(Code::Int, 32), Type::i32},   {is(Code::Int, 16), Type::i16},   {is(Code::Int, 8), Type::i8},
+        {is(Code::UInt, 64), Type::u64},  {is(Code::UInt, 32), Type::u32},  {is(Code::UInt, 16), Type::u16},
+        {is(Code::UInt, 8), Type::u8},    {is(Code::Bool, 8), Type::u8}};
+    for (const auto& [matches, which] : known)
+        if (matches) return {array.data(), which, array.stride(0), array.shape(0)};
+    throw nb::type_error("a column must hold integers, booleans, float32 or float64");
+}
+
+// Hands a vector's memory over to NumPy.
+template <class T, class Owner>
+nb::ndarray<nb::numpy, T> array_of(std::vector<Owner>&& values, std::initializer_list<size_t> shape) {
+    auto owner = std::make_unique<std::vector<Owner>>(std::move(values));
+    void* data = owner->data();
+    nb::capsule capsule(owner.get(), [](void* p) noexcept { delete static_cast<std::vector<Owner>*>(p); });
+    owner.release();
+    return nb::ndarray<nb::numpy, T>(data, shape, capsule);
+}
+
+nb::ndarray<nb::numpy, double> array_of(std::vector<double>&& values) {
+    const size_t n = values.size();
+    return array_of<double>(std::move(values), {n});
+}
+
+// (cells, moments, level, sample, apart counts, apart weights, (min, max)): a summary's state, all of it.
+nb::tuple state_of(Summary&& s) {
+    const size_t n = s.list.cells.size(), n_sample = s.sample.size();
+    const unsigned n_moments = s.list.n_moments;
+    return nb::make_tuple(array_of<uint64_t>(std::move(s.list.cells), {n, 2}),
+                          array_of<double>(std::move(s.list.moments), {n, n_moments}), s.list.level,
+                          array_of<uint64_t>(std::move(s.sample), {n_sample}),
+                          nb::make_tuple(s.apart_count[0], s.apart_count[1], s.apart_count[2]),
+                          nb::make_tuple(s.apart_weight[0], s.apart_weight[1], s.apart_weight[2]),
+                          nb::make_tuple(s.min, s.max));
+}
+
+Summary summary_of(const nb::tuple& state) {
+    Summary s;
+    const auto cells = nb::cast<CellMatrix>(state[0]);
+    const auto moments = nb::cast<Matrix>(state[1]);
+    const auto sample = nb::cast<Integers>(state[3]);
+    if (moments.shape(0) != cells.shape(0) || moments.shape(1) > kMoments)
+        throw nb::value_error("moments do not fit the cells");
+    s.list.level = nb::cast<int>(state[2]);
+    if (s.list.level < 0 || s.list.level >= kLevels) throw nb::value_error("no such level");
+    s.list.n_moments = static_cast<unsigned>(moments.shape(1));
+    const Cell* first = reinterpret_cast<const Cell*>(cells.data());
+    s.list.cells.assign(first, first + cells.shape(0));
+    s.list.moments.assign(moments.data(), moments.data() + moments.size());
+    s.sample.assign(sample.data(), sample.data() + sample.size());
+    const auto counts = nb::cast<nb::tuple>(state[4]), weights = nb::cast<nb::tuple>(state[5]);
+    for (unsigned i = 0; i < kAparts; ++i) {
+        s.apart_count[i] = nb::cast<uint64_t>(counts[i]);
+        s.apart_weight[i] = nb::cast<double>(weights[i]);
+    }
+    const auto range = nb::cast<nb::tuple>(state[6]);
+    s.min = nb::cast<double>(range[0]);
+    s.max = nb::cast<double>(range[1]);
+    return s;
+}
+
+// Rows in ascending order if there is no guide, else in any order.
+nb::tuple summarize(const Array& column, std::optional<Doubles> weights, std::optional<Doubles> targets,
+                    std::optional<Doubles> guide, size_t max_cells) {
+    const Rows rows{column_of(column), weights ? weights->data() : nullptr,
+                    targets ? targets->data() : nullptr};
+    if ((weights && weights->size() != rows.values.size) || (targets && targets->size() != rows.values.size))
+        throw nb::value_error("weights and targets must have one entry per row");
+    if (guide && rows.values.size > std::numeric_limits<std::uint32_t>::max())
+        throw nb::value_error("too many rows at once");
+    Summary summary;
+    {
+        nb::gil_scoped_release release;
+        Summarizer summarizer(rows, max_cells);
+        summary = guide ? summarizer.from_guide(guide->data(), guide->size()) : summarizer.from_sorted();
+    }
+    return state_of(std::move(summary));
+}
+
+nb::tuple merge(const nb::tuple& a, const nb::tuple& b, size_t max_cells) {
+    const Summary left = summary_of(a), right = summary_of(b);
+    if (left.list.n_moments != right.list.n_moments)
+        throw nb::value_error("both must carry the same moments");
+    Summary summary;
+    {
+        nb::gil_scoped_release release;
+        summary = merged(left, right, max_cells);
+    }
+    return state_of(std::move(summary));
+}
+
+nb::tuple points(const nb::tuple& state) {
+    const Summary summary = summary_of(state);
+    Points p;
+    {
+        nb::gil_scoped_release release;
+        p = points_of(summary);
+    }
+    return nb::make_tuple(array_of(std::move(p.low)), array_of(std::move(p.high)),
+                          array_of(std::move(p.weight)), array_of(std::move(p.count)));
+}
+
+// The lowest and the highest value that each cell can hold.
+nb::tuple cell_ends(const nb::tuple& state) {
+    const Summary summary = summary_of(state);
+    const Level level(summary.list.level);
+    std::vector<double> low, high;
+    for (const Cell& cell : summary.list.cells) {
+        const auto [first, last] = range_of(cell, level);
+        low.push_back(std::max(double_of_key(first), summary.min));
+        high.push_back(std::min(double_of_key(last), summary.max));
+    }
+    return nb::make_tuple(array_of(std::move(low)), array_of(std::move(high)));
+}
+
+// points: (low, high, weight, count); returns the sorted centers and the number of iterations.
+nb::tuple lloyd(const std::tuple<Doubles, Doubles, Doubles, Doubles>& points, const Doubles& seeds,
+                double column_mean, size_t max_iter, double tol) {
+    const auto& [low, high, weight, count] = points;
+    const size_t n = low.size();
+    if (n == 0 || seeds.size() == 0 || high.size() != n || weight.size() != n || count.size() != n)
+        throw nb::value_error("points and seeds must not be empty, and each point must be whole");
+    std::vector<double> centers(seeds.data(), seeds.data() + seeds.size());
+    size_t iterations;
+    {
+        nb::gil_scoped_release release;
+        Lloyd kernel(low.data(), high.data(), weight.data(), count.data(), n, column_mean);
+        iterations = kernel.run(centers.data(), centers.size(), max_iter, tol);
+    }
+    return nb::make_tuple(array_of(std::move(centers)), iterations);
+}
+
+nb::ndarray<nb::numpy, uint64_t> optimal(const Doubles& values, const Doubles& weights, size_t k) {
+    if (values.size() != weights.size() || k < 1 || k >= values.size())
+        throw nb::value_error("needs more values than clusters");
+    std::vector<size_t> borders;
+    {
+        nb::gil_scoped_release release;
+        borders = OptimalPartition(values.data(), weights.data(), values.size(), k).solve();
+    }
+    std::vector<uint64_t> out(borders.begin(), borders.end());
+    const size_t n = out.size();
+    return array_of<uint64_t>(std::move(out), {n});
+}
+
+template <class Code>
+void encode(const Encoder& encoder, const Array& column,
+            nb::ndarray<Code, nb::ndim<1>, nb::device::cpu>& out) {
+    const Column values = column_of(column);
+    if (out.size() != values.size) throw nb::value_error("out must have one entry per row");
+    nb::gil_scoped_release release;
+    encoder.encode(values, out.data(), out.stride(0));
+}
+
+}  // namespace boostbins
+
+NB_MODULE(_core, m) {
+    using namespace boostbins;
+    m.def("summarize", &summarize, "column"_a, "weights"_a.none(), "targets"_a.none(), "guide"_a.none(),
+          "max_cells"_a);
+    m.def("merge", &merge, "a"_a, "b"_a, "max_cells"_a);
+    m.def("points", &points, "state"_a);
+    m.def("cell_ends", &cell_ends, "state"_a);
+    m.def("lloyd", &lloyd, "points"_a, "seeds"_a, "column_mean"_a, "max_iter"_a, "tol"_a);
+    m.def("optimal", &optimal, "values"_a, "weights"_a, "k"_a);
+    nb::class_<Encoder>(m, "Encoder")
+        .def(
+            "__init__",
+            [](Encoder* self, const Doubles& cuts, std::uint16_t missing_code) {
+                new (self) Encoder(cuts.data(), cuts.size(), missing_code);
+            },
+            "cuts"_a, "missing_code"_a)
+        .def("encode", &encode<std::uint8_t>, "column"_a, "out"_a.noconvert())
+        .def("encode", &encode<std::uint16_t>, "column"_a, "out"_a.noconvert());
+}

@@ -1,0 +1,487 @@
+"""The cuts of all columns: what they mean, what they cost, and how they are written down."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from boostbins import _core
+from boostbins.columns import SparseColumn, Table, read_table
+from boostbins.methods import MAX_BINS
+from boostbins.summary import ColumnSummary, Floats, checked_weight
+
+_FORMAT = "boostbins.bins"
+_VERSION = 1
+_ROWS_AT_ONCE = 16_384  # rows encoded at a time: a block of a C-ordered table stays in the cache
+
+
+@dataclass(frozen=True)
+class BinStats:
+    """What the bins of a column held of the data that they were fitted on."""
+
+    weight: tuple[float, ...]  # per bin, finite values only
+    distinct: tuple[int, ...]  # per bin; at least so many, in a column with very many
+    mean: tuple[float | None, ...]  # per bin; None for an empty one
+    variance: tuple[float, ...]  # per bin
+    low: float | None  # of the column
+    high: float | None
+    missing: float  # weight
+
+
+class Bins:
+    """The cuts of all columns of a table, immutable.
+
+    **x is in bin i if and only if cuts[i-1] < x <= cuts[i]**, with -inf before the first cut and +inf after the
+    last; NaN is in no bin and has a code of its own, `missing_code`.
+
+    Parameters
+    ----------
+    cuts : sequence of arrays
+        One per column, ascending and finite. A column with B bins has B - 1 cuts.
+    names : sequence of str, optional
+        "x0", "x1", ... if not given.
+    stats : sequence of BinStats, optional
+        From `fit_bins`.
+
+    Examples
+    --------
+    >>> bins = Bins([[0.5, 2.0], []], names=["price", "kind"])
+    >>> bins["price"]
+    array([0.5, 2. ])
+    >>> bins.encode([[0.1, 0.5, 3.0, float("nan")], [1, 1, 1, 1]])
+    array([[0, 0],
+           [0, 0],
+           [2, 0],
+           [3, 0]], dtype=uint8)
+    >>> Bins.from_json(bins.to_json()) == bins
+    True
+    """
+
+    __slots__ = ("__dict__", "cuts", "names", "stats")
+
+    cuts: tuple[Floats, ...]
+    names: tuple[str, ...]
+    stats: tuple[BinStats, ...] | None
+
+    def __init__(
+        self,
+        cuts: Iterable[ArrayLike],
+        names: Iterable[str] | None = None,
+        stats: Iterable[BinStats] | None = None,
+    ) -> None:
+        frozen = tuple(_frozen_cuts(c, i) for i, c in enumerate(cuts))
+        known = tuple(f"x{i}" for i in range(len(frozen))) if names is None else tuple(map(str, names))
+        if len(known) != len(frozen) or len(set(known)) != len(known):
+            raise ValueError(f"names must be {len(frozen)} different names, one per column, got {known}")
+        set_ = object.__setattr__
+        set_(self, "cuts", frozen)
+        set_(self, "names", known)
+        set_(self, "stats", None if stats is None else tuple(stats))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"Bins are immutable: make new ones instead of setting {name}")
+
+    # ---- columns
+
+    def __len__(self) -> int:
+        return len(self.cuts)
+
+    def __iter__(self) -> Iterator[Floats]:
+        return iter(self.cuts)
+
+    def __getitem__(self, column: int | str) -> Floats:
+        return self.cuts[self._index(column)]
+
+    def _index(self, column: int | str) -> int:
+        if isinstance(column, str):
+            if column not in self.names:
+                raise KeyError(f"no column {column!r}; there are {', '.join(map(repr, self.names[:10]))}")
+            return self.names.index(column)
+        return range(len(self))[column]
+
+    @property
+    def n_bins(self) -> tuple[int, ...]:
+        """The number of bins per column, the missing values' not counted."""
+        return tuple(len(c) + 1 for c in self.cuts)
+
+    @property
+    def missing_code(self) -> int:
+        """The code of missing values, in every column: the largest number of bins."""
+        return max(self.n_bins, default=1)
+
+    # ---- as a value
+
+    @cached_property
+    def digest(self) -> str:
+        """A SHA-256 of names and cuts: equal for equal bins, on every machine."""
+        sha = hashlib.sha256(b"boostbins cuts 1")
+        for name, cuts in zip(self.names, self.cuts, strict=True):
+            text = name.encode()
+            sha.update(len(text).to_bytes(8, "little") + text)
+            sha.update(len(cuts).to_bytes(8, "little") + cuts.astype("<f8").tobytes())
+        return sha.hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Bins) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        shown = [f"{name}: {n}" for name, n in zip(self.names, self.n_bins, strict=True)]
+        more = [f"and {len(self) - 6} more"] if len(self) > 6 else []
+        return f"Bins({', '.join(shown[:6] + more)})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Bins, (self.cuts, self.names, self.stats)
+
+    # ---- written down
+
+    def to_json(self) -> str:
+        """Return the bins as JSON, exact to the last bit."""
+        columns: list[dict[str, Any]] = [
+            {"name": name, "cuts": cuts.tolist()} for name, cuts in zip(self.names, self.cuts, strict=True)
+        ]
+        for column, stats in zip(columns, self.stats or (), strict=False):
+            column["stats"] = asdict(stats)
+        content = {"format": _FORMAT, "version": _VERSION, "columns": columns}
+        return json.dumps({**content, "sha256": _checksum(content)}, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Bins:
+        """Return the bins that `to_json` wrote, of this version or an earlier one."""
+        try:
+            content = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"not the JSON of boostbins' bins, or cut short: {error}") from None
+        if not isinstance(content, dict) or content.get("format") != _FORMAT:
+            raise ValueError(f'not the JSON of boostbins\' bins: it has no "format": "{_FORMAT}"')
+        if content.get("version") != _VERSION:
+            raise ValueError(
+                f"bins of version {content.get('version')!r}; this boostbins reads version {_VERSION}: "
+                f"install the boostbins that wrote them, or a newer one"
+            )
+        if content.pop("sha256", None) != _checksum(content):
+            raise ValueError(
+                "the JSON was changed after it was written: its checksum is wrong. "
+                "To make bins from cuts of your own, use Bins(cuts, names)"
+            )
+        columns = content["columns"]
+        stats = [c["stats"] for c in columns if "stats" in c]
+        return cls(
+            [c["cuts"] for c in columns],
+            [c["name"] for c in columns],
+            [BinStats(**{k: tuple(v) if isinstance(v, list) else v for k, v in s.items()}) for s in stats]
+            or None,
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the JSON to a file: whole, or not at all."""
+        target = Path(path)
+        with tempfile.NamedTemporaryFile(
+            "w", dir=target.parent, prefix=f".{target.name}.", delete=False
+        ) as file:
+            try:
+                file.write(self.to_json())
+                file.close()
+                Path(file.name).chmod(0o644)
+                Path(file.name).replace(target)
+            except BaseException:
+                file.close()
+                Path(file.name).unlink(missing_ok=True)
+                raise
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Bins:
+        """Return the bins in a file that `save` wrote."""
+        try:
+            return cls.from_json(Path(path).read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise ValueError(f"{os.fspath(path)}: {error}") from None
+
+    # ---- values to codes and back
+
+    def encode(
+        self, X: Any, *, order: Literal["C", "F"] = "C", n_threads: int | None = None, **read_options: Any
+    ) -> NDArray[np.uint8] | NDArray[np.uint16]:
+        """Return the number of the bin of every value, of shape (rows, columns).
+
+        Frames are matched by column name, arrays by position. Values beyond those seen when fitting, and
+        infinities, are in the end bins; NaN becomes `missing_code`. The codes are uint8 if `missing_code` allows.
+
+        Parameters
+        ----------
+        X : array, frame, sparse matrix or list of columns
+        order : "C" or "F"
+            The memory layout of the codes.
+        n_threads : int, optional
+            As many as there are processors, if not given.
+        **read_options
+            `non_numeric`, `dates_as_numbers`: as for `fit_bins`.
+        """
+        if order not in ("C", "F"):
+            raise ValueError(f"order must be 'C' or 'F', got {order!r}")
+        table = read_table(X, **read_options).matched(self.names)
+        dtype = np.uint8 if self.missing_code <= 255 else np.uint16
+        codes: NDArray[Any] = np.empty((table.n_rows, len(table)), dtype=dtype, order=order)
+        encoders = [_core.Encoder(cuts, self.missing_code) for cuts in self.cuts]
+        columns = [table.read(i) for i in range(len(table))]
+
+        def encode_rows(start: int) -> None:
+            rows = slice(start, start + _ROWS_AT_ONCE)
+            for i, column in enumerate(columns):
+                if not isinstance(column, SparseColumn):
+                    encoders[i].encode(column[rows], codes[rows, i])
+
+        with ThreadPoolExecutor(checked_threads(n_threads)) as pool:
+            list(pool.map(encode_rows, range(0, table.n_rows, _ROWS_AT_ONCE)))
+        for i, column in enumerate(columns):
+            if isinstance(column, SparseColumn):
+                stored = np.empty(len(column.values) + 1, dtype)
+                encoders[i].encode(np.append(column.values.astype(np.float64), 0.0), stored)
+                codes[:, i] = stored[-1]
+                codes[column.rows, i] = stored[:-1]
+        return codes
+
+    def decode(self, codes: ArrayLike, *, kind: Literal["mean", "center"] = "mean") -> Floats:
+        """Return a value for every code: the mean of what the bin held, or the center of its range.
+
+        NaN for missing ones. The end bins reach to the least and the greatest value seen.
+        """
+        if kind not in ("mean", "center"):
+            raise ValueError(f"kind must be 'mean' or 'center', got {kind!r}")
+        numbers = np.asarray(codes)
+        if numbers.ndim != 2 or numbers.shape[1] != len(self) or numbers.dtype.kind not in "iu":
+            raise ValueError(
+                f"codes must be whole numbers of shape (rows, {len(self)}), got {numbers.dtype} of {numbers.shape}"
+            )
+        out = np.empty(numbers.shape)
+        for i, n_bins in enumerate(self.n_bins):
+            column = numbers[:, i]
+            known = (column >= 0) & ((column < n_bins) | (column == self.missing_code))
+            if not known.all():
+                raise ValueError(
+                    f"codes of column {self.names[i]!r} must be 0 to {n_bins - 1}, or {self.missing_code} for "
+                    f"missing, got {column[~known][0]}"
+                )
+            values = np.full(self.missing_code + 1, np.nan)
+            values[:n_bins] = self._representatives(i, kind)
+            out[:, i] = values[column]
+        return out
+
+    def _representatives(self, column: int, kind: str) -> Floats:
+        cuts, stats = self.cuts[column], self._stats(column)
+        low = stats.low if stats.low is not None else (cuts[0] if len(cuts) else np.nan)
+        high = stats.high if stats.high is not None else (cuts[-1] if len(cuts) else np.nan)
+        left = np.concatenate([[min(low, *cuts[:1])], cuts])
+        right = np.concatenate([cuts, [max(high, *cuts[-1:])]])
+        center = left / 2 + right / 2
+        if kind == "center":
+            return center
+        mean = np.array([np.nan if m is None else m for m in stats.mean])
+        return np.where(np.isnan(mean), center, mean)
+
+    # ---- what they hold, what they cost
+
+    def _stats(self, column: int) -> BinStats:
+        if self.stats is None:
+            raise ValueError(
+                "these bins were not fitted on data, so what they hold is not known: "
+                "use fit_bins, or bins.observed(X)"
+            )
+        return self.stats[column]
+
+    def observed(self, X: Any, sample_weight: ArrayLike | None = None, **read_options: Any) -> Bins:
+        """Return the same cuts with the statistics of another table, e.g. of a test set.
+
+        Exact, by encoding every value; those from `fit_bins` are exact for columns of up to 32,768 distinct
+        values, and for others to within the width of a cell (a small part of a bin).
+        """
+        table = read_table(X, **read_options).matched(self.names)
+        weight = (
+            None if sample_weight is None else checked_weight(sample_weight, table.n_rows, "sample_weight")
+        )
+        return Bins(
+            self.cuts, self.names, [observed_stats(table, i, c, weight) for i, c in enumerate(self.cuts)]
+        )
+
+    def table(self, column: int | str | None = None) -> Any:
+        """Return what each bin holds, as a frame (pandas if installed, else polars or Arrow).
+
+        A row per bin, `low < x <= high`: its weight (rows, if there were no weights), its share, the mean and the
+        variance within it; of one column or of all.
+        """
+        chosen = range(len(self)) if column is None else [self._index(column)]
+        parts = [self._column_table(i) for i in chosen]
+        return make_frame({key: [v for part in parts for v in part[key]] for key in parts[0]})
+
+    def _column_table(self, i: int) -> dict[str, list[Any]]:
+        stats = self._stats(i)
+        cuts, total = self.cuts[i].tolist(), sum(stats.weight) + stats.missing
+        n = len(cuts) + 1
+        rows = {
+            "column": [self.names[i]] * n,
+            "bin": list(range(n)),
+            "low": [-np.inf, *cuts],
+            "high": [*cuts, np.inf],
+            "weight": list(stats.weight),
+            "share": [w / total if total else 0.0 for w in stats.weight],
+            "mean": [np.nan if m is None else m for m in stats.mean],
+            "variance": list(stats.variance),
+        }
+        if stats.missing:
+            last = [
+                self.names[i],
+                self.missing_code,
+                np.nan,
+                np.nan,
+                stats.missing,
+                stats.missing / total,
+                np.nan,
+                np.nan,
+            ]
+            for values, value in zip(rows.values(), last, strict=True):
+                values.append(value)
+        return rows
+
+    def explained(self) -> Any:
+        """Return what binning costs, as a frame with a row per column.
+
+        `lost` is the part of the column's variance that lies within bins, which no tree can see any more (0:
+        nothing is lost); `largest_bin` the share of the weight in the fullest bin, and `hidden` the number of
+        distinct values that share that bin.
+        """
+        rows = [(name, *_cost(self._stats(i))) for i, name in enumerate(self.names)]
+        keys = ("column", "bins", "lost", "largest_bin", "hidden")
+        return make_frame({key: [row[j] for row in rows] for j, key in enumerate(keys)})
+
+
+def encode(X: Any, bins: Bins, **options: Any) -> NDArray[np.uint8] | NDArray[np.uint16]:
+    """Return the codes of a table: `bins.encode(X)`."""
+    return bins.encode(X, **options)
+
+
+def summary_stats(summary: ColumnSummary, cuts: Floats) -> BinStats:
+    """Return what the bins hold of a column, as its summary knows it."""
+    middle, weight = summary.points.middle, summary.points.weight
+    half = (summary.points.high - summary.points.low) / 2
+    first = np.concatenate([[0], np.searchsorted(middle, cuts, side="right")])
+    span = (summary.min, summary.max) if summary.n_cells else None
+    return _stats_of(middle, weight, half, first, span, summary.missing_weight)
+
+
+def observed_stats(table: Table, column: int, cuts: Floats, weight: Floats | None) -> BinStats:
+    """Return what the bins hold of a column, exactly."""
+    values = table.read(column)
+    if isinstance(values, SparseColumn):
+        values = values.dense()
+    return summary_stats(ColumnSummary(values, weight, max_cells=None), cuts)
+
+
+def _stats_of(
+    middle: Floats,
+    weight: Floats,
+    half: Floats,
+    first: NDArray[np.intp],
+    span: tuple[float, float] | None,
+    missing: float,
+) -> BinStats:
+    n_bins, n_points = len(first), len(middle)
+    distinct = np.diff(np.append(first, n_points))
+    held = np.flatnonzero(distinct)
+
+    def per_bin(values: Floats) -> Floats:
+        out = np.zeros(n_bins)
+        if len(held):
+            out[held] = np.add.reduceat(values, first[held])
+        return out
+
+    totals = per_bin(weight)
+    which = np.repeat(np.arange(n_bins), distinct)
+    share = weight / totals[which]
+    origin = middle[first[held]][np.searchsorted(held, which)] if len(held) else middle
+    mean = per_bin(share * (middle / 2 - origin / 2)) * 2
+    start = np.zeros(n_bins)
+    start[held] = middle[first[held]]
+    mean = start + mean
+    with np.errstate(over="ignore"):
+        variance = per_bin(share * ((middle - mean[which]) ** 2 + half**2 / 3))
+    return BinStats(
+        weight=tuple(totals.tolist()),
+        distinct=tuple(distinct.tolist()),
+        mean=tuple(m if d else None for m, d in zip(mean.tolist(), distinct.tolist(), strict=True)),
+        variance=tuple(np.minimum(variance, np.finfo(np.float64).max).tolist()),
+        low=span[0] if span else None,
+        high=span[1] if span else None,
+        missing=missing,
+    )
+
+
+def _cost(stats: BinStats) -> tuple[int, float, float, int]:
+    weight = np.array(stats.weight)
+    held = weight > 0
+    if not held.any():
+        return len(weight), 0.0, 0.0, 0
+    share = weight[held] / weight.sum()
+    mean = np.array([m for m in stats.mean if m is not None])
+    # In units of the range, so that nothing overflows.
+    scale = max((stats.high or 0.0) / 2 - (stats.low or 0.0) / 2, np.finfo(np.float64).tiny) * 2
+    scale = min(scale, np.finfo(np.float64).max)
+    within = float((share * (np.sqrt(np.array(stats.variance)[held]) / scale) ** 2).sum())
+    center = float((share * (mean / scale)).sum())
+    between = float((share * (mean / scale - center) ** 2).sum())
+    largest = int(weight.argmax())
+    lost = within / (within + between) if within + between > 0 else 0.0
+    return len(weight), lost, float(weight.max() / weight.sum()), stats.distinct[largest]
+
+
+def checked_threads(n_threads: int | None) -> int:
+    """Return the number of threads to use."""
+    if n_threads is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if not isinstance(n_threads, int | np.integer) or isinstance(n_threads, bool) or n_threads < 1:
+        raise ValueError(f"n_threads must be a whole number from 1 on, or None for all, got {n_threads!r}")
+    return int(n_threads)
+
+
+def make_frame(columns: dict[str, list[Any]]) -> Any:
+    """Return a frame of the first frame library that is installed."""
+    import narwhals as nw
+
+    for backend in ("pandas", "polars", "pyarrow"):
+        try:
+            return nw.from_dict(columns, backend=backend).to_native()
+        except ImportError:
+            continue
+    raise ImportError("a table needs a frame library: pip install pandas (or polars, or pyarrow)")
+
+
+def _frozen_cuts(cuts: ArrayLike, column: int) -> Floats:
+    try:
+        array = np.array(cuts, dtype=np.float64) + 0.0  # -0.0 is 0.0
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"cuts of column {column} must be numbers: {error}") from None
+    if array.ndim != 1 or not np.isfinite(array).all() or (np.diff(array) <= 0).any():
+        raise ValueError(
+            f"cuts of column {column} must be finite and ascending, without duplicates, got {array}"
+        )
+    if len(array) >= MAX_BINS:
+        raise ValueError(f"column {column} has {len(array)} cuts; at most {MAX_BINS - 1} are possible")
+    array.flags.writeable = False
+    return array
+
+
+def _checksum(content: dict[str, Any]) -> str:
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()

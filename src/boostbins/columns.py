@@ -1,0 +1,197 @@
+"""Any table as named columns of numbers, read one at a time and never copied as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boostbins.summary import numeric_column
+
+NonNumeric: TypeAlias = Literal["error", "skip"]
+
+
+@dataclass(frozen=True)
+class SparseColumn:
+    """A column that is zero but at some rows."""
+
+    values: NDArray[Any]
+    rows: NDArray[np.intp]
+    n_rows: int
+
+    def dense(self) -> NDArray[np.float64]:
+        """Return all rows."""
+        column = np.zeros(self.n_rows)
+        column[self.rows] = self.values
+        return column
+
+
+@dataclass(frozen=True)
+class Table:
+    """Named numeric columns of equal length; `read` gives one of them."""
+
+    names: tuple[str, ...]
+    n_rows: int
+    named: bool  # whether the names are the table's own
+    read: Callable[[int], NDArray[Any] | SparseColumn]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def matched(self, names: Sequence[str]) -> Table:
+        """Return the columns in the order of `names`: by name if the table has names, else by position."""
+        if not self.named:
+            if len(self) != len(names):
+                raise ValueError(
+                    f"X has {len(self)} columns, but the bins are for {len(names)}: {_listed(names)}"
+                )
+            return self
+        missing = [name for name in names if name not in self.names]
+        extra = [name for name in self.names if name not in names]
+        if missing or extra:
+            found = (
+                f"lacks {_listed(missing)}"
+                if missing
+                else f"has columns that were not binned: {_listed(extra)}"
+            )
+            raise ValueError(f"X {found}; the bins are for {_listed(names)}")
+        order = [self.names.index(name) for name in names]
+        return Table(tuple(names), self.n_rows, True, lambda i: self.read(order[i]))
+
+
+def read_table(X: Any, *, non_numeric: NonNumeric = "error", dates_as_numbers: bool = False) -> Table:
+    """Return the columns of an array, a frame, a sparse matrix, a list or a dict of columns.
+
+    Parameters
+    ----------
+    X : array, frame, sparse matrix, list or dict
+        2-D arrays; pandas, polars and Arrow tables; SciPy's sparse matrices; a list of columns or a dict of
+        them by name; a single column as a 1-D array or series.
+    non_numeric : "error" or "skip"
+        What to do with columns of text or categories.
+    dates_as_numbers : bool
+        Whether dates, times and durations are taken as numbers (of their own unit).
+    """
+    if non_numeric not in ("error", "skip"):
+        raise ValueError(f"non_numeric must be 'error' or 'skip', got {non_numeric!r}")
+    if isinstance(X, Mapping):
+        table = _from_columns([str(name) for name in X], list(X.values()), named=True)
+    elif isinstance(X, list | tuple):
+        table = _from_columns([f"x{i}" for i in range(len(X))], list(X), named=False)
+    elif isinstance(X, np.ndarray):
+        table = _from_array(X, dates_as_numbers)
+    elif type(X).__module__.startswith("scipy.sparse"):
+        table = _from_sparse(X)
+    elif hasattr(X, "__array__") and not hasattr(X, "columns") and not hasattr(X, "name"):
+        table = _from_array(np.asarray(X), dates_as_numbers)
+    else:
+        table = _from_frame(X, non_numeric, dates_as_numbers)
+    if len(table) == 0:
+        raise ValueError("X has no columns to bin")
+    if table.n_rows == 0:
+        raise ValueError("X has no rows")
+    if len(set(table.names)) < len(table.names):
+        twice = next(name for name in table.names if table.names.count(name) > 1)
+        raise ValueError(f"X has more than one column named {twice!r}: rename one of them")
+    return table
+
+
+def _from_array(X: NDArray[Any], dates_as_numbers: bool) -> Table:
+    if X.ndim == 1 and X.dtype != object:
+        X = X[:, None]
+    if X.ndim != 2:
+        raise ValueError(f"X must be a table with rows and columns, got shape {X.shape} of dtype {X.dtype}")
+    if X.dtype.kind in "mM":
+        X = _dates(X, "X", dates_as_numbers)
+    numeric_column(X[:0, 0] if X.shape[1] else np.zeros(0))  # the type, checked once
+    names = tuple(f"x{i}" for i in range(X.shape[1]))
+    return Table(names, X.shape[0], False, lambda i: numeric_column(X[:, i]))
+
+
+def _from_columns(names: list[str], columns: list[Any], *, named: bool) -> Table:
+    arrays: list[NDArray[Any]] = []
+    for name, column in zip(names, columns, strict=True):
+        try:
+            arrays.append(numeric_column(column))
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"X, column {name!r}: {error}") from None
+    lengths = {len(a) for a in arrays}
+    if len(lengths) > 1:
+        each = ", ".join(f"{name!r} {len(a)}" for name, a in zip(names[:5], arrays, strict=False))
+        raise ValueError(f"X's columns must have one length, got {each}")
+    return Table(tuple(names), max(lengths, default=0), named, lambda i: arrays[i])
+
+
+def _from_sparse(X: Any) -> Table:
+    if X.ndim != 2:
+        raise ValueError(f"X must have rows and columns, got a sparse array of shape {X.shape}")
+    if X.dtype.kind not in "biuf":
+        raise TypeError(f"X must hold numbers, got a sparse matrix of dtype {X.dtype}")
+    matrix = X.tocsc()
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+
+    def read(i: int) -> SparseColumn:
+        stored = slice(matrix.indptr[i], matrix.indptr[i + 1])
+        return SparseColumn(numeric_column(matrix.data[stored]), matrix.indices[stored], matrix.shape[0])
+
+    return Table(tuple(f"x{i}" for i in range(X.shape[1])), X.shape[0], False, read)
+
+
+def _from_frame(X: Any, non_numeric: NonNumeric, dates_as_numbers: bool) -> Table:
+    import narwhals as nw
+
+    try:
+        frame = nw.from_native(X, eager_only=True, allow_series=True)
+    except TypeError:
+        kind = f"{type(X).__module__}.{type(X).__name__}"
+        hint = "collect it first" if "Lazy" in kind else "convert it to a NumPy array or a frame"
+        raise TypeError(
+            f"X must be an array, a pandas, polars or Arrow table, a sparse matrix or a list of columns, "
+            f"got {kind}: {hint}"
+        ) from None
+    if isinstance(frame, nw.Series):
+        frame = frame.alias(str(frame.name or "x0")).to_frame()
+    kept: list[str] = []
+    for name, dtype in frame.schema.items():
+        if dtype.is_numeric() or dtype == nw.Boolean or (dtype.is_temporal() and dates_as_numbers):
+            kept.append(name)
+        elif non_numeric == "error" or dtype.is_temporal():
+            way_out = (
+                "pass dates_as_numbers=True, or convert it to numbers that mean something"
+                if dtype.is_temporal()
+                else "encode it as numbers, leave it out, or pass non_numeric='skip'"
+            )
+            raise TypeError(f"X, column {name!r} of type {dtype} cannot be cut: {way_out}")
+
+    def read(i: int) -> NDArray[Any]:
+        series = frame.get_column(kept[i])
+        if series.dtype.is_temporal():
+            return _dates(series.to_numpy(), kept[i], dates_as_numbers)
+        plain = series.dtype.is_integer() or series.dtype == nw.Boolean
+        if series.dtype.is_decimal() or (plain and series.null_count() > 0):
+            series = series.cast(nw.Float64)
+        values = series.to_numpy()
+        return numeric_column(values if values.dtype != object else values.astype(np.float64))
+
+    return Table(tuple(str(name) for name in kept), len(frame), True, read)
+
+
+def _dates(values: NDArray[Any], name: str, dates_as_numbers: bool) -> NDArray[np.float64]:
+    if not dates_as_numbers:
+        raise TypeError(
+            f"{name} holds dates or durations ({values.dtype}): pass dates_as_numbers=True, "
+            f"or convert them to numbers that mean something"
+        )
+    if values.dtype.kind not in "mM":
+        raise TypeError(f"X, column {name!r}: {values.dtype} cannot be taken as numbers; convert it first")
+    return np.where(np.isnat(values), np.nan, values.view(np.int64))
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(map(repr, names[:5]))
+    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"

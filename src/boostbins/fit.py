@@ -1,0 +1,128 @@
+"""Read, summarize, cut: a table to bins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from boostbins.bins import Bins, BinStats, checked_threads, summary_stats
+from boostbins.columns import NonNumeric, SparseColumn, Table, read_table
+from boostbins.methods import MAX_BINS, MIN_BINS, Method, find_cuts, method_named
+from boostbins.summary import MAX_CELLS, ColumnSummary, Floats, checked_target, checked_weight
+
+
+def fit_bins(
+    X: Any,
+    method: str | Method = "kmeans",
+    max_bins: int | Sequence[int] | Mapping[str, int] = 255,
+    sample_weight: ArrayLike | None = None,
+    n_threads: int | None = None,
+    *,
+    y: ArrayLike | None = None,
+    exact: bool = False,
+    non_numeric: NonNumeric = "error",
+    dates_as_numbers: bool = False,
+) -> Bins:
+    """Return bins for every column of a table.
+
+    Every row is used. Columns are read one at a time, in threads, and never copied as a whole.
+
+    Parameters
+    ----------
+    X : array, frame, sparse matrix, list or dict of columns
+        NumPy arrays, pandas, polars and Arrow tables, SciPy's sparse matrices; missing values are welcome.
+    method : str or function
+        "kmeans", "optimal", "quantile" or "uniform"; or a function ``(summary, max_bins) -> cuts`` of your own.
+    max_bins : int, or one per column as a sequence or a dict by name
+        At most so many bins for present values, 2 to 65,535. A column with no more distinct values than that
+        gets a bin for each, whatever the method.
+    sample_weight : array of shape (rows,), optional
+    n_threads : int, optional
+        As many as there are processors, if not given.
+    y : array of shape (rows,), optional
+        The target, for methods that look at it: the summary then carries its sums per cell.
+    exact : bool
+        Whether to hold every distinct value of a column, instead of at most 32,768 cells. Takes the memory and the
+        time of sorting.
+    non_numeric : "error" or "skip"
+        What to do with columns of text or categories: skipped ones are not in the bins.
+    dates_as_numbers : bool
+        Whether dates, times and durations are taken as numbers (of their own unit).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> income = np.random.default_rng(0).lognormal(10, 1, 100_000)
+    >>> fit_bins({"income": income}, method="kmeans", max_bins=63)
+    Bins(income: 63)
+    """
+    find = method_named(method)
+    table = read_table(X, non_numeric=non_numeric, dates_as_numbers=dates_as_numbers)
+    budgets = checked_max_bins(max_bins, table.names)
+    weight = None if sample_weight is None else checked_weight(sample_weight, table.n_rows, "sample_weight")
+    if weight is not None and not weight.any():
+        raise ValueError("sample_weight is zero for every row: give some row a positive weight")
+    target = None if y is None else checked_target(y, table.n_rows, "y")
+    max_cells = None if exact else MAX_CELLS
+
+    def fit_column(i: int) -> tuple[Floats, BinStats]:
+        summary = summarize_column(table, i, weight, target, max_cells)
+        cuts = find_cuts(summary, find, budgets[i])
+        return cuts, summary_stats(summary, cuts)
+
+    with ThreadPoolExecutor(checked_threads(n_threads)) as pool:
+        fitted = list(pool.map(fit_column, range(len(table))))
+    return Bins([cuts for cuts, _ in fitted], table.names, [stats for _, stats in fitted])
+
+
+def summarize_column(
+    table: Table, i: int, weight: Floats | None, target: Floats | None, max_cells: int | None = MAX_CELLS
+) -> ColumnSummary:
+    """Return the summary of a table's column."""
+    column = table.read(i)
+    if not isinstance(column, SparseColumn):
+        return ColumnSummary(column, weight, target, max_cells=max_cells)
+    if target is not None:
+        return ColumnSummary(column.dense(), weight, target, max_cells=max_cells)
+    stored_weight = None if weight is None else weight[column.rows]
+    stored = ColumnSummary(column.values, stored_weight, max_cells=max_cells)
+    n_zeros = table.n_rows - len(column.values)
+    zero_weight: list[float] | None = None
+    if weight is not None:
+        rest = weight.copy()
+        rest[column.rows] = 0.0
+        n_zeros = int(np.count_nonzero(rest))
+        zero_weight = [float(rest.sum()) / max(n_zeros, 1)]
+    if n_zeros == 0:
+        return stored
+    return stored + ColumnSummary([0.0], zero_weight, max_cells=max_cells).repeated(n_zeros)
+
+
+def checked_max_bins(max_bins: int | Sequence[int] | Mapping[str, int], names: Sequence[str]) -> list[int]:
+    """Return the number of bins for each column."""
+    each: list[Any]
+    if isinstance(max_bins, Mapping):
+        unknown = [name for name in max_bins if name not in names]
+        absent = [name for name in names if name not in max_bins]
+        if unknown or absent:
+            wrong = (
+                f"has no column {unknown[0]!r}" if unknown else f"needs a number for column {absent[0]!r} too"
+            )
+            raise ValueError(f"max_bins, given by name, {'names what X ' + wrong if unknown else wrong}")
+        each = [max_bins[name] for name in names]
+    elif isinstance(max_bins, Sequence | np.ndarray) and not isinstance(max_bins, str):
+        each = list(max_bins)
+        if len(each) != len(names):
+            raise ValueError(
+                f"max_bins must be one number, or one for each of {len(names)} columns, got {len(each)}"
+            )
+    else:
+        each = [max_bins] * len(names)
+    for n in each:
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or not MIN_BINS <= n <= MAX_BINS:
+            raise ValueError(f"max_bins must be a whole number from {MIN_BINS} to {MAX_BINS}, got {n!r}")
+    return [int(n) for n in each]

@@ -1,0 +1,424 @@
+"""A column as weighted cells: built in one pass, merged with ``+``."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from functools import cached_property
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from boostbins import _core
+
+Floats: TypeAlias = NDArray[np.float64]
+
+MAX_CELLS = 32_768
+"""Distinct values that a summary holds exactly; above that, the number of cells that it keeps to."""
+
+_UNBOUNDED = 2**60  # no column has so many rows
+_SORTED_ROWS = 4 * MAX_CELLS  # up to here sorting beats the guided pass
+_ROWS_AT_ONCE = 2**31  # the kernel counts in 32 bits
+_KERNEL_TYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64".split()
+
+_MAGIC = b"boostbins summary"
+_VERSION = 1
+_HEADER = struct.Struct("<17sBQQQQi3Q3d2d")  # ..., checked by the CRC that ends the bytes
+
+
+class Points(NamedTuple):
+    """What a method sees: ascending points, each spread evenly over ``[low, high]``.
+
+    A single value has ``low == high``. Weights and counts are positive.
+    """
+
+    low: Floats
+    high: Floats
+    weight: Floats
+    count: Floats
+
+    @property
+    def middle(self) -> Floats:
+        """The points' centers."""
+        return self.low + (self.high - self.low) / 2
+
+
+class ColumnSummary:
+    """All that a binning method needs to know of a column, in bounded space.
+
+    Up to `max_cells` distinct values are held exactly. A column with more is held as at most `max_cells` cells,
+    each with its number of rows, together with a sample of the distinct values that shows what lies inside the
+    cells that hold much. Both depend on the multiset of values alone: summaries of the same rows are identical
+    to the last bit whatever their order, however they were divided, and however the parts were added up. (With
+    weights: up to the rounding of their sums.) NaN, -inf and +inf are counted apart.
+
+    Parameters
+    ----------
+    column : array of shape (n,)
+        Any real type, any stride.
+    weight : array of shape (n,), optional
+        Non-negative; a row of weight 0 is as good as absent.
+    target : array of shape (n,), optional
+        Summed up per cell, for methods that look at it.
+    max_cells : int or None
+        None: as many as there are distinct values, so that everything is exact.
+
+    Examples
+    --------
+    >>> a, b = ColumnSummary([1.0, 2.0, 2.0, float("nan")]), ColumnSummary([10.0])
+    >>> a + b
+    ColumnSummary(4 rows from 1 to 10, mean 3.75, skew 1.07; 3 distinct values, exact; 1 missing)
+    >>> (a + b) == ColumnSummary([10.0, 2.0, float("nan"), 1.0, 2.0])
+    True
+    """
+
+    __slots__ = ("__dict__", "_state", "max_cells")
+
+    def __init__(
+        self,
+        column: ArrayLike,
+        weight: ArrayLike | None = None,
+        target: ArrayLike | None = None,
+        *,
+        max_cells: int | None = MAX_CELLS,
+    ) -> None:
+        values = numeric_column(column)
+        weights = None if weight is None else checked_weight(weight, len(values), "weight")
+        targets = None if target is None else checked_target(target, len(values), "target")
+        self.max_cells = _checked_max_cells(max_cells)
+        if weights is not None and not weights.all():
+            rows = np.flatnonzero(weights)
+            values, weights = values[rows], weights[rows]
+            targets = None if targets is None else targets[rows]
+        self._state = _frozen(_summarized(values, weights, targets, self.max_cells or _UNBOUNDED))
+
+    @classmethod
+    def _of(cls, state: _core.State, max_cells: int | None) -> ColumnSummary:
+        summary = cls.__new__(cls)
+        summary.max_cells = max_cells
+        summary._state = _frozen(state)
+        return summary
+
+    def __add__(self, other: ColumnSummary) -> ColumnSummary:
+        """Return the summary of both columns' rows."""
+        if not isinstance(other, ColumnSummary):
+            return NotImplemented
+        limits = [s.max_cells for s in (self, other) if s.max_cells is not None]
+        max_cells = min(limits, default=None)
+        width = max(self._state[1].shape[1], other._state[1].shape[1])
+        merged = _core.merge(self._with_moments(width), other._with_moments(width), max_cells or _UNBOUNDED)
+        return ColumnSummary._of(merged, max_cells)
+
+    def repeated(self, times: int) -> ColumnSummary:
+        """Return the summary of the same rows, each `times` times."""
+        cells, moments, level, sample, apart, apart_weight, span = self._state
+        n = (apart[0] * times, apart[1] * times, apart[2] * times)
+        w = (apart_weight[0] * times, apart_weight[1] * times, apart_weight[2] * times)
+        more = cells * np.array([1, times], np.uint64)
+        return ColumnSummary._of((more, moments * times, level, sample, n, w, span), self.max_cells)
+
+    def _with_moments(self, width: int) -> _core.State:
+        """Return the state with a weight of 1 per row where it had none."""
+        cells, moments = self._state[:2]
+        if moments.shape[1] == width or len(cells) == 0:
+            return (cells, np.zeros((len(cells), width)) if len(cells) == 0 else moments, *self._state[2:])
+        if width > 1:
+            raise ValueError(
+                "a summary with a target and one without cannot be added: give both one, or none"
+            )
+        return (cells, cells[:, 1:].astype(np.float64), *self._state[2:])
+
+    # ---- what it says of the column
+
+    @cached_property
+    def points(self) -> Points:
+        """The finite values, as the methods see them."""
+        return Points(*_core.points(self._state))
+
+    @property
+    def n_cells(self) -> int:
+        """The number of cells: of distinct values, if the summary is exact."""
+        return len(self._state[0])
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether every cell is a single value."""
+        return self._state[2] == 0
+
+    @cached_property
+    def count(self) -> int:
+        """The number of rows with a finite value."""
+        return int(self._state[0][:, 1].sum())
+
+    @property
+    def missing(self) -> int:
+        """The number of rows with NaN."""
+        return self._state[4][0]
+
+    @property
+    def negative_infinite(self) -> int:
+        """The number of rows with -inf."""
+        return self._state[4][1]
+
+    @property
+    def positive_infinite(self) -> int:
+        """The number of rows with +inf."""
+        return self._state[4][2]
+
+    @property
+    def n_rows(self) -> int:
+        """The number of all rows."""
+        return self.count + sum(self._state[4])
+
+    @property
+    def missing_weight(self) -> float:
+        """The weight of the rows with NaN."""
+        return self._state[5][0]
+
+    @cached_property
+    def weight(self) -> float:
+        """The weight of the rows with a finite value: their number, if no weights were given."""
+        return float(self.points.weight.sum())
+
+    @property
+    def has_target(self) -> bool:
+        """Whether targets were given."""
+        return self._state[1].shape[1] == 3
+
+    @property
+    def target_sums(self) -> Floats:
+        """Per cell the weight, the weighted sum of the target and of its square, of shape (n_cells, 3)."""
+        if not self.has_target:
+            raise ValueError("this summary has no target: pass target= (or y= to fit_bins)")
+        return self._state[1]
+
+    @property
+    def cell_ends(self) -> tuple[Floats, Floats]:
+        """The lowest and the highest value that each cell can hold (as for target_sums, one per cell)."""
+        return _core.cell_ends(self._state)
+
+    @property
+    def min(self) -> float:
+        """The least finite value; NaN if there is none."""
+        return self._state[6][0] if self.n_cells else float("nan")
+
+    @property
+    def max(self) -> float:
+        """The greatest finite value; NaN if there is none."""
+        return self._state[6][1] if self.n_cells else float("nan")
+
+    @cached_property
+    def mean(self) -> float:
+        """The mean of the finite values (here and below: to within a cell's width, if not exact)."""
+        if not self.n_cells:
+            return float("nan")
+        middle, weight = self.points.middle, self.points.weight
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = (middle * weight).sum() / weight.sum()
+        return float(mean if np.isfinite(mean) else (middle * (weight / weight.sum())).sum())
+
+    @property
+    def variance(self) -> float:
+        """The variance of the finite values (of the population)."""
+        scale, second, _ = self._central_moments
+        return float(np.float64(scale) ** 2 * second)
+
+    @property
+    def skew(self) -> float:
+        """The skewness of the finite values (of the population); 0 for a constant column."""
+        _, second, third = self._central_moments
+        return third / second**1.5 if second > 0 else 0.0
+
+    @cached_property
+    def _central_moments(self) -> tuple[float, float, float]:
+        """Return a unit, and the second and third central moments in that unit, which cannot overflow."""
+        if not self.n_cells:
+            return 1.0, float("nan"), float("nan")
+        half_range = self.max / 2 - self.min / 2
+        if half_range == 0:
+            return 1.0, 0.0, 0.0
+        x = (self.points.middle / 2 - self.mean / 2) / half_range
+        spread = ((self.points.high - self.points.low) / 2 / half_range) ** 2 / 12
+        share = self.points.weight / self.weight
+        second = float((share * (x * x + spread)).sum())
+        third = float((share * (x**3 + 3 * x * spread)).sum())
+        return 2 * half_range, second, third
+
+    def quantile(self, q: ArrayLike) -> Floats:
+        """Return quantiles with linear interpolation, as `np.quantile` of the rows does.
+
+        A weight counts as that many rows. (Weights below 1 on average are scaled to 1 on average.)
+        """
+        if not self.n_cells:
+            raise ValueError("there is no finite value to take a quantile of")
+        low, high, weight, _ = self.points
+        before = np.concatenate([[0.0], np.cumsum(weight)])
+        row = min(1.0, before[-1] / self.count)  # the weight of one row
+        position = np.asarray(q, np.float64) * (before[-1] - row)
+        at = np.clip(np.searchsorted(before, position, side="right") - 1, 0, len(low) - 1)
+        # A point holds rows at `low` to `high`; between its last row and the next point's first lies a gap.
+        inside = position - before[at]
+        last = np.maximum(weight[at] - row, 0.0)
+        within = np.divide(inside, last, out=np.ones_like(inside), where=last > 0)
+        beyond = np.minimum((inside - last) / row, 1.0)
+        after = low[np.minimum(at + 1, len(low) - 1)]
+        return np.where(inside <= last, _lerp(low[at], high[at], within), _lerp(high[at], after, beyond))
+
+    # ---- as a value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ColumnSummary) and self.to_bytes() == other.to_bytes()
+
+    def __hash__(self) -> int:
+        return hash(self.to_bytes())
+
+    def __repr__(self) -> str:
+        apart = [
+            f"{n:,} {what}"
+            for n, what in [
+                (self.missing, "missing"),
+                (self.negative_infinite, "-inf"),
+                (self.positive_infinite, "+inf"),
+            ]
+            if n
+        ]
+        if not self.n_cells:
+            return f"ColumnSummary({'; '.join(['no finite values', *apart])})"
+        rows = f"{self.count:,} row{'s' * (self.count != 1)} from {self.min:g} to {self.max:g}"
+        if self._state[1].shape[1]:
+            rows += f", weight {self.weight:g}"
+        held = f"{self.n_cells:,} distinct values, exact" if self.is_exact else f"{self.n_cells:,} cells"
+        return (
+            f"ColumnSummary({'; '.join([f'{rows}, mean {self.mean:g}, skew {self.skew:.3g}', held, *apart])})"
+        )
+
+    def to_bytes(self) -> bytes:
+        """Return the summary as bytes, for `from_bytes`."""
+        cells, moments, level, sample, apart, apart_weight, span = self._state
+        sizes = (len(cells), moments.shape[1], len(sample), self.max_cells or 0)
+        head = _HEADER.pack(_MAGIC, _VERSION, *sizes, level, *apart, *apart_weight, *span)
+        arrays = (cells.astype("<u8"), moments.astype("<f8"), sample.astype("<u8"))
+        body = head + b"".join(a.tobytes() for a in arrays)
+        return body + struct.pack("<I", zlib.crc32(body))
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> ColumnSummary:
+        """Return the summary that `to_bytes` wrote."""
+        body = data[:-4]
+        if len(data) < _HEADER.size + 4 or not data.startswith(_MAGIC):
+            raise ValueError("these bytes are not a boostbins summary, or are cut short")
+        fields = _HEADER.unpack_from(body)
+        if fields[1] != _VERSION:
+            raise ValueError(f"a summary of version {fields[1]}; this boostbins reads version {_VERSION}")
+        if struct.unpack("<I", data[-4:])[0] != zlib.crc32(body):
+            raise ValueError(
+                "the summary's bytes are damaged or cut short: its checksum is wrong; build it again"
+            )
+        n, width, n_sample, max_cells, level = fields[2:7]
+        numbers = np.frombuffer(body, "<u8", offset=_HEADER.size).astype(np.uint64)
+        cells, moments, sample = np.split(numbers, [2 * n, 2 * n + n * width])
+        state = (
+            cells.reshape(n, 2),
+            moments.view(np.float64).reshape(n, width),
+            level,
+            sample[:n_sample],
+            fields[7:10],
+            fields[10:13],
+            fields[13:15],
+        )
+        return cls._of(state, max_cells or None)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ColumnSummary.from_bytes, (self.to_bytes(),)
+
+
+def _summarized(
+    values: NDArray[Any], weights: Floats | None, targets: Floats | None, max_cells: int
+) -> _core.State:
+    if len(values) <= _SORTED_ROWS or max_cells == _UNBOUNDED:
+        values = values.astype(np.float64, copy=False)
+        if weights is None and targets is None:
+            return _core.summarize(np.sort(values), None, None, None, max_cells)
+        order = np.argsort(values, kind="stable")
+        weights, targets = (None if a is None else a[order] for a in (weights, targets))
+        return _core.summarize(values[order], weights, targets, None, max_cells)
+    state = None
+    for start in range(0, len(values), _ROWS_AT_ONCE):
+        rows = slice(start, start + _ROWS_AT_ONCE)
+        part = values[rows]
+        guide = np.sort(part[:: max(1, len(part) // (2 * MAX_CELLS))].astype(np.float64, copy=False))
+        more = _core.summarize(
+            part,
+            None if weights is None else weights[rows],
+            None if targets is None else targets[rows],
+            guide,
+            max_cells,
+        )
+        state = more if state is None else _core.merge(state, more, max_cells)
+    assert state is not None
+    return state
+
+
+def _frozen(state: _core.State) -> _core.State:
+    for part in state:
+        if isinstance(part, np.ndarray):
+            part.flags.writeable = False
+    return state
+
+
+def _lerp(a: Floats, b: Floats, t: Floats) -> Floats:
+    """Interpolate as NumPy's quantiles do: from the nearer end, so that t = 1 gives b."""
+    half = b / 2 - a / 2  # b - a may overflow
+    return np.where(t < 0.5, a + half * (2 * t), b - half * (2 * (1 - t)))
+
+
+def numeric_column(column: ArrayLike) -> NDArray[Any]:
+    """Return a 1-D array of a type that the kernels read."""
+    values = np.asarray(column)
+    if values.ndim != 1:
+        raise ValueError(f"a column must have one dimension, got shape {values.shape}")
+    if values.dtype.name in _KERNEL_TYPES and values.dtype.isnative:
+        return values
+    if values.dtype.kind in "biuf":
+        return values.astype(np.float32 if values.dtype.itemsize < 4 else np.float64)
+    raise TypeError(
+        f"a column must hold numbers, got dtype {values.dtype}: convert it first, e.g. with .astype(float)"
+    )
+
+
+def checked_weight(weight: ArrayLike, n_rows: int, name: str) -> Floats:
+    """Return weights as float64: one per row, finite, none negative."""
+    weights = _row_numbers(weight, n_rows, name)
+    if not (np.isfinite(weights).all() and (weights >= 0).all()):
+        bad = weights[~(np.isfinite(weights) & (weights >= 0))][0]
+        raise ValueError(f"{name} must be finite and not negative, got {bad}: remove or mend those rows")
+    if not np.isfinite(weights.sum()):
+        raise ValueError(f"{name} adds up to infinity: divide it by its maximum")
+    return weights
+
+
+def checked_target(target: ArrayLike, n_rows: int, name: str) -> Floats:
+    """Return targets as float64: one per row, finite."""
+    targets = _row_numbers(target, n_rows, name)
+    if not np.isfinite(targets).all():
+        raise ValueError(f"{name} must be finite, got {targets[~np.isfinite(targets)][0]}: remove those rows")
+    return targets
+
+
+def _row_numbers(values: ArrayLike, n_rows: int, name: str) -> Floats:
+    try:
+        numbers = np.ascontiguousarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must hold numbers, got {type(values).__name__}: {error}") from None
+    if numbers.shape != (n_rows,):
+        raise ValueError(f"{name} must have one entry per row, shape ({n_rows},), got {numbers.shape}")
+    return numbers
+
+
+def _checked_max_cells(max_cells: int | None) -> int | None:
+    if max_cells is None:
+        return None
+    if not isinstance(max_cells, int | np.integer) or isinstance(max_cells, bool) or max_cells < 2:
+        raise ValueError(f"max_cells must be a whole number from 2 on, or None for all, got {max_cells!r}")
+    return int(max_cells)

@@ -1,0 +1,109 @@
+"""`Binner`: binning as a scikit-learn transformer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from boostbins.bins import Bins
+from boostbins.fit import fit_bins
+from boostbins.methods import Method
+
+try:
+    from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+    from sklearn.utils.validation import check_is_fitted, validate_data
+except ImportError as error:
+    raise ImportError("Binner needs scikit-learn 1.6 or later: pip install 'boostbins[sklearn]'") from error
+
+
+class Binner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Replace every value by the number of its bin.
+
+    What `sklearn.preprocessing.KBinsDiscretizer` does, from every row instead of a sample of 200,000, with missing
+    values, with weights for every strategy, and with k-means thousands of times faster.
+
+    Parameters
+    ----------
+    method : str or function
+        "kmeans", "optimal", "quantile", "uniform" or a function ``(summary, max_bins) -> cuts``.
+    max_bins : int or sequence of int
+        At most so many bins per column, the missing values' not counted.
+    exact : bool
+        See `fit_bins`.
+    n_threads : int, optional
+        As many as there are processors, if not given.
+
+    Attributes
+    ----------
+    bins_ : Bins
+        The cuts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[1.0], [2.0], [30.0], [np.nan]])
+    >>> Binner(max_bins=2).fit_transform(X)
+    array([[0],
+           [0],
+           [1],
+           [2]], dtype=uint8)
+    """
+
+    def __init__(
+        self,
+        method: str | Method = "kmeans",
+        max_bins: int | list[int] = 255,
+        *,
+        exact: bool = False,
+        n_threads: int | None = None,
+    ) -> None:
+        self.method = method
+        self.max_bins = max_bins
+        self.exact = exact
+        self.n_threads = n_threads
+
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Binner:
+        """Find the cuts.
+
+        Parameters
+        ----------
+        X : array or frame of shape (rows, columns)
+        y : ignored
+        sample_weight : array of shape (rows,), optional
+        """
+        values = self._values(X, reset=True)
+        self.bins_ = fit_bins(
+            values, self.method, self.max_bins, sample_weight, self.n_threads, exact=self.exact
+        )
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.uint8] | NDArray[np.uint16]:
+        """Return the codes; those of missing values are `bins_.missing_code`."""
+        check_is_fitted(self)
+        return self.bins_.encode(self._values(X, reset=False), n_threads=self.n_threads)
+
+    def inverse_transform(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return for every code the mean of what its bin held, and NaN for missing ones."""
+        check_is_fitted(self)
+        codes = np.asarray(X)
+        if codes.dtype.kind == "f" and (codes == np.rint(codes)).all():
+            codes = codes.astype(np.int64)
+        return self.bins_.decode(codes)
+
+    def _values(self, X: Any, *, reset: bool) -> Any:
+        return validate_data(
+            self,
+            X,
+            reset=reset,
+            dtype=[np.float64, np.float32],
+            ensure_all_finite="allow-nan",
+            ensure_min_samples=1,
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
