@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -182,16 +182,13 @@ class Bins:
         return cls(
             [c["cuts"] for c in columns],
             [c["name"] for c in columns],
-            [BinStats(**{k: tuple(v) if isinstance(v, list) else v for k, v in s.items()}) for s in stats]
-            or None,
+            [BinStats(**{k: tuple(v) if isinstance(v, list) else v for k, v in s.items()}) for s in stats] or None,
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the JSON to a file: whole, or not at all."""
         target = Path(path)
-        with tempfile.NamedTemporaryFile(
-            "w", dir=target.parent, prefix=f".{target.name}.", delete=False
-        ) as file:
+        with tempfile.NamedTemporaryFile("w", dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
             try:
                 file.write(self.to_json())
                 file.close()
@@ -234,7 +231,7 @@ class Bins:
             raise ValueError(f"order must be 'C' or 'F', got {order!r}")
         table = read_table(X, **read_options).matched(self.names)
         dtype = np.uint8 if self.missing_code <= 255 else np.uint16
-        codes: NDArray[Any] = np.empty((table.n_rows, len(table)), dtype=dtype, order=order)
+        codes: Any = np.empty((table.n_rows, len(table)), dtype=dtype, order=order)
         encoders = [_core.Encoder(cuts, self.missing_code) for cuts in self.cuts]
         columns = [table.read(i) for i in range(len(table))]
 
@@ -297,8 +294,7 @@ class Bins:
     def _stats(self, column: int) -> BinStats:
         if self.stats is None:
             raise ValueError(
-                "these bins were not fitted on data, so what they hold is not known: "
-                "use fit_bins, or bins.observed(X)"
+                "these bins were not fitted on data, so what they hold is not known: use fit_bins, or bins.observed(X)"
             )
         return self.stats[column]
 
@@ -309,12 +305,8 @@ class Bins:
         values, and for others to within the width of a cell (a small part of a bin).
         """
         table = read_table(X, **read_options).matched(self.names)
-        weight = (
-            None if sample_weight is None else checked_weight(sample_weight, table.n_rows, "sample_weight")
-        )
-        return Bins(
-            self.cuts, self.names, [observed_stats(table, i, c, weight) for i, c in enumerate(self.cuts)]
-        )
+        weight = None if sample_weight is None else checked_weight(sample_weight, table.n_rows, "sample_weight")
+        return Bins(self.cuts, self.names, [observed_stats(table, i, c, weight) for i, c in enumerate(self.cuts)])
 
     def table(self, column: int | str | None = None) -> Any:
         """Return what each bin holds, as a frame (pandas if installed, else polars or Arrow).
@@ -330,7 +322,7 @@ class Bins:
         stats = self._stats(i)
         cuts, total = self.cuts[i].tolist(), sum(stats.weight) + stats.missing
         n = len(cuts) + 1
-        rows = {
+        rows: dict[str, list[Any]] = {
             "column": [self.names[i]] * n,
             "bin": list(range(n)),
             "low": [-np.inf, *cuts],
@@ -473,13 +465,15 @@ def _frozen_cuts(cuts: ArrayLike, column: int) -> Floats:
     except (TypeError, ValueError) as error:
         raise TypeError(f"cuts of column {column} must be numbers: {error}") from None
     if array.ndim != 1 or not np.isfinite(array).all() or (np.diff(array) <= 0).any():
-        raise ValueError(
-            f"cuts of column {column} must be finite and ascending, without duplicates, got {array}"
-        )
+        raise ValueError(f"cuts of column {column} must be finite and ascending, without duplicates, got {array}")
     if len(array) >= MAX_BINS:
         raise ValueError(f"column {column} has {len(array)} cuts; at most {MAX_BINS - 1} are possible")
     array.flags.writeable = False
     return array
+
+
+def _stats_from(fields: dict[str, Any]) -> BinStats:
+    return BinStats(**{key: tuple(v) if isinstance(v, list) else v for key, v in fields.items()})
 
 
 def _checksum(content: dict[str, Any]) -> str:

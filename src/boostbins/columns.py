@@ -45,18 +45,12 @@ class Table:
         """Return the columns in the order of `names`: by name if the table has names, else by position."""
         if not self.named:
             if len(self) != len(names):
-                raise ValueError(
-                    f"X has {len(self)} columns, but the bins are for {len(names)}: {_listed(names)}"
-                )
+                raise ValueError(f"X has {len(self)} columns, but the bins are for {len(names)}: {_listed(names)}")
             return self
         missing = [name for name in names if name not in self.names]
         extra = [name for name in self.names if name not in names]
         if missing or extra:
-            found = (
-                f"lacks {_listed(missing)}"
-                if missing
-                else f"has columns that were not binned: {_listed(extra)}"
-            )
+            found = f"lacks {_listed(missing)}" if missing else f"has columns that were not binned: {_listed(extra)}"
             raise ValueError(f"X {found}; the bins are for {_listed(names)}")
         order = [self.names.index(name) for name in names]
         return Table(tuple(names), self.n_rows, True, lambda i: self.read(order[i]))

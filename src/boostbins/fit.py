@@ -109,17 +109,13 @@ def checked_max_bins(max_bins: int | Sequence[int] | Mapping[str, int], names: S
         unknown = [name for name in max_bins if name not in names]
         absent = [name for name in names if name not in max_bins]
         if unknown or absent:
-            wrong = (
-                f"has no column {unknown[0]!r}" if unknown else f"needs a number for column {absent[0]!r} too"
-            )
+            wrong = f"has no column {unknown[0]!r}" if unknown else f"needs a number for column {absent[0]!r} too"
             raise ValueError(f"max_bins, given by name, {'names what X ' + wrong if unknown else wrong}")
         each = [max_bins[name] for name in names]
     elif isinstance(max_bins, Sequence | np.ndarray) and not isinstance(max_bins, str):
         each = list(max_bins)
         if len(each) != len(names):
-            raise ValueError(
-                f"max_bins must be one number, or one for each of {len(names)} columns, got {len(each)}"
-            )
+            raise ValueError(f"max_bins must be one number, or one for each of {len(names)} columns, got {len(each)}")
     else:
         each = [max_bins] * len(names)
     for n in each:

@@ -111,9 +111,7 @@ def method_named(method: str | Method, argument: str = "method") -> Method:
     if isinstance(method, str) and method in METHODS:
         return METHODS[method]
     names = ", ".join(map(repr, METHODS))
-    raise ValueError(
-        f"{argument} must be one of {names} or a function (summary, max_bins) -> cuts, got {method!r}"
-    )
+    raise ValueError(f"{argument} must be one of {names} or a function (summary, max_bins) -> cuts, got {method!r}")
 
 
 def find_cuts(summary: ColumnSummary, method: Method, max_bins: int) -> Floats:

@@ -20,7 +20,7 @@ MAX_CELLS = 32_768
 _UNBOUNDED = 2**60  # no column has so many rows
 _SORTED_ROWS = 4 * MAX_CELLS  # up to here sorting beats the guided pass
 _ROWS_AT_ONCE = 2**31  # the kernel counts in 32 bits
-_KERNEL_TYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64".split()
+_KERNEL_TYPES = ("?", "b", "h", "i", "l", "q", "B", "H", "I", "L", "Q", "f", "d")
 
 _MAGIC = b"boostbins summary"
 _VERSION = 1
@@ -30,13 +30,13 @@ _HEADER = struct.Struct("<17sBQQQQi3Q3d2d")  # ..., checked by the CRC that ends
 class Points(NamedTuple):
     """What a method sees: ascending points, each spread evenly over ``[low, high]``.
 
-    A single value has ``low == high``. Weights and counts are positive.
+    A single value has ``low == high``. Weights and numbers of rows are positive.
     """
 
     low: Floats
     high: Floats
     weight: Floats
-    count: Floats
+    rows: Floats
 
     @property
     def middle(self) -> Floats:
@@ -124,9 +124,7 @@ class ColumnSummary:
         if moments.shape[1] == width or len(cells) == 0:
             return (cells, np.zeros((len(cells), width)) if len(cells) == 0 else moments, *self._state[2:])
         if width > 1:
-            raise ValueError(
-                "a summary with a target and one without cannot be added: give both one, or none"
-            )
+            raise ValueError("a summary with a target and one without cannot be added: give both one, or none")
         return (cells, cells[:, 1:].astype(np.float64), *self._state[2:])
 
     # ---- what it says of the column
@@ -144,7 +142,7 @@ class ColumnSummary:
     @property
     def is_exact(self) -> bool:
         """Whether every cell is a single value."""
-        return self._state[2] == 0
+        return bool(self._state[2] == 0)
 
     @cached_property
     def count(self) -> int:
@@ -289,9 +287,7 @@ class ColumnSummary:
         if self._state[1].shape[1]:
             rows += f", weight {self.weight:g}"
         held = f"{self.n_cells:,} distinct values, exact" if self.is_exact else f"{self.n_cells:,} cells"
-        return (
-            f"ColumnSummary({'; '.join([f'{rows}, mean {self.mean:g}, skew {self.skew:.3g}', held, *apart])})"
-        )
+        return f"ColumnSummary({'; '.join([f'{rows}, mean {self.mean:g}, skew {self.skew:.3g}', held, *apart])})"
 
     def to_bytes(self) -> bytes:
         """Return the summary as bytes, for `from_bytes`."""
@@ -312,9 +308,7 @@ class ColumnSummary:
         if fields[1] != _VERSION:
             raise ValueError(f"a summary of version {fields[1]}; this boostbins reads version {_VERSION}")
         if struct.unpack("<I", data[-4:])[0] != zlib.crc32(body):
-            raise ValueError(
-                "the summary's bytes are damaged or cut short: its checksum is wrong; build it again"
-            )
+            raise ValueError("the summary's bytes are damaged or cut short: its checksum is wrong; build it again")
         n, width, n_sample, max_cells, level = fields[2:7]
         numbers = np.frombuffer(body, "<u8", offset=_HEADER.size).astype(np.uint64)
         cells, moments, sample = np.split(numbers, [2 * n, 2 * n + n * width])
@@ -333,9 +327,7 @@ class ColumnSummary:
         return ColumnSummary.from_bytes, (self.to_bytes(),)
 
 
-def _summarized(
-    values: NDArray[Any], weights: Floats | None, targets: Floats | None, max_cells: int
-) -> _core.State:
+def _summarized(values: NDArray[Any], weights: Floats | None, targets: Floats | None, max_cells: int) -> _core.State:
     if len(values) <= _SORTED_ROWS or max_cells == _UNBOUNDED:
         values = values.astype(np.float64, copy=False)
         if weights is None and targets is None:
@@ -378,13 +370,11 @@ def numeric_column(column: ArrayLike) -> NDArray[Any]:
     values = np.asarray(column)
     if values.ndim != 1:
         raise ValueError(f"a column must have one dimension, got shape {values.shape}")
-    if values.dtype.name in _KERNEL_TYPES and values.dtype.isnative:
+    if values.dtype.char in _KERNEL_TYPES and values.dtype.isnative:
         return values
     if values.dtype.kind in "biuf":
         return values.astype(np.float32 if values.dtype.itemsize < 4 else np.float64)
-    raise TypeError(
-        f"a column must hold numbers, got dtype {values.dtype}: convert it first, e.g. with .astype(float)"
-    )
+    raise TypeError(f"a column must hold numbers, got dtype {values.dtype}: convert it first, e.g. with .astype(float)")
 
 
 def checked_weight(weight: ArrayLike, n_rows: int, name: str) -> Floats:

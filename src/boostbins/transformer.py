@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from boostbins.bins import Bins
 from boostbins.fit import fit_bins
 from boostbins.methods import Method
 
@@ -74,9 +73,7 @@ class Binner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ig
         sample_weight : array of shape (rows,), optional
         """
         values = self._values(X, reset=True)
-        self.bins_ = fit_bins(
-            values, self.method, self.max_bins, sample_weight, self.n_threads, exact=self.exact
-        )
+        self.bins_ = fit_bins(values, self.method, self.max_bins, sample_weight, self.n_threads, exact=self.exact)
         return self
 
     def transform(self, X: Any) -> NDArray[np.uint8] | NDArray[np.uint16]:
