@@ -8,35 +8,25 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from boostbins import _core
-from boostbins.columns import SparseColumn, Table, read_table
+from boostbins.columns import SparseColumn, read_table, summarize_column
 from boostbins.methods import MAX_BINS
-from boostbins.summary import ColumnSummary, Floats, checked_weight
+from boostbins.stats import BinStats, bin_rows, bin_stats, cost_row, frame_of
+from boostbins.summary import Floats, checked_weight
+
+Codes: TypeAlias = NDArray[np.uint8] | NDArray[np.uint16]
 
 _FORMAT = "boostbins.bins"
 _VERSION = 1
 _ROWS_AT_ONCE = 16_384  # rows encoded at a time: a block of a C-ordered table stays in the cache
-
-
-@dataclass(frozen=True)
-class BinStats:
-    """What the bins of a column held of the data that they were fitted on."""
-
-    weight: tuple[float, ...]  # per bin, finite values only
-    distinct: tuple[int, ...]  # per bin; at least so many, in a column with very many
-    mean: tuple[float | None, ...]  # per bin; None for an empty one
-    variance: tuple[float, ...]  # per bin
-    low: float | None  # of the column
-    high: float | None
-    missing: float  # weight
 
 
 class Bins:
@@ -182,7 +172,7 @@ class Bins:
         return cls(
             [c["cuts"] for c in columns],
             [c["name"] for c in columns],
-            [BinStats(**{k: tuple(v) if isinstance(v, list) else v for k, v in s.items()}) for s in stats] or None,
+            [_stats_from(s) for s in stats] or None,
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -211,7 +201,7 @@ class Bins:
 
     def encode(
         self, X: Any, *, order: Literal["C", "F"] = "C", n_threads: int | None = None, **read_options: Any
-    ) -> NDArray[np.uint8] | NDArray[np.uint16]:
+    ) -> Codes:
         """Return the number of the bin of every value, of shape (rows, columns).
 
         Frames are matched by column name, arrays by position. Values beyond those seen when fitting, and
@@ -230,8 +220,7 @@ class Bins:
         if order not in ("C", "F"):
             raise ValueError(f"order must be 'C' or 'F', got {order!r}")
         table = read_table(X, **read_options).matched(self.names)
-        dtype = np.uint8 if self.missing_code <= 255 else np.uint16
-        codes: Any = np.empty((table.n_rows, len(table)), dtype=dtype, order=order)
+        codes = self._empty_codes((table.n_rows, len(table)), order)
         encoders = [_core.Encoder(cuts, self.missing_code) for cuts in self.cuts]
         columns = [table.read(i) for i in range(len(table))]
 
@@ -245,11 +234,16 @@ class Bins:
             list(pool.map(encode_rows, range(0, table.n_rows, _ROWS_AT_ONCE)))
         for i, column in enumerate(columns):
             if isinstance(column, SparseColumn):
-                stored = np.empty(len(column.values) + 1, dtype)
+                stored = self._empty_codes((len(column.values) + 1,))
                 encoders[i].encode(np.append(column.values.astype(np.float64), 0.0), stored)
                 codes[:, i] = stored[-1]
                 codes[column.rows, i] = stored[:-1]
         return codes
+
+    def _empty_codes(self, shape: tuple[int, ...], order: Literal["C", "F"] = "C") -> Codes:
+        if self.missing_code <= np.iinfo(np.uint8).max:
+            return np.empty(shape, np.uint8, order)
+        return np.empty(shape, np.uint16, order)
 
     def decode(self, codes: ArrayLike, *, kind: Literal["mean", "center"] = "mean") -> Floats:
         """Return a value for every code: the mean of what the bin held, or the center of its range.
@@ -301,51 +295,23 @@ class Bins:
     def observed(self, X: Any, sample_weight: ArrayLike | None = None, **read_options: Any) -> Bins:
         """Return the same cuts with the statistics of another table, e.g. of a test set.
 
-        Exact, by encoding every value; those from `fit_bins` are exact for columns of up to 32,768 distinct
-        values, and for others to within the width of a cell (a small part of a bin).
+        These are exact; those from `fit_bins` are exact for columns of up to 32,768 distinct values, and for
+        others to within the width of a cell (a small part of a bin).
         """
         table = read_table(X, **read_options).matched(self.names)
         weight = None if sample_weight is None else checked_weight(sample_weight, table.n_rows, "sample_weight")
-        return Bins(self.cuts, self.names, [observed_stats(table, i, c, weight) for i, c in enumerate(self.cuts)])
+        summaries = (summarize_column(table, i, weight, max_cells=None) for i in range(len(table)))
+        return Bins(self.cuts, self.names, [bin_stats(s, c) for s, c in zip(summaries, self.cuts, strict=True)])
 
     def table(self, column: int | str | None = None) -> Any:
         """Return what each bin holds, as a frame (pandas if installed, else polars or Arrow).
 
-        A row per bin, `low < x <= high`: its weight (rows, if there were no weights), its share, the mean and the
-        variance within it; of one column or of all.
+        A row per bin, `low < x <= high`: its weight (rows, if there were no weights), its share, and the mean and
+        the variance within it; of one column or of all.
         """
         chosen = range(len(self)) if column is None else [self._index(column)]
-        parts = [self._column_table(i) for i in chosen]
-        return make_frame({key: [v for part in parts for v in part[key]] for key in parts[0]})
-
-    def _column_table(self, i: int) -> dict[str, list[Any]]:
-        stats = self._stats(i)
-        cuts, total = self.cuts[i].tolist(), sum(stats.weight) + stats.missing
-        n = len(cuts) + 1
-        rows: dict[str, list[Any]] = {
-            "column": [self.names[i]] * n,
-            "bin": list(range(n)),
-            "low": [-np.inf, *cuts],
-            "high": [*cuts, np.inf],
-            "weight": list(stats.weight),
-            "share": [w / total if total else 0.0 for w in stats.weight],
-            "mean": [np.nan if m is None else m for m in stats.mean],
-            "variance": list(stats.variance),
-        }
-        if stats.missing:
-            last = [
-                self.names[i],
-                self.missing_code,
-                np.nan,
-                np.nan,
-                stats.missing,
-                stats.missing / total,
-                np.nan,
-                np.nan,
-            ]
-            for values, value in zip(rows.values(), last, strict=True):
-                values.append(value)
-        return rows
+        parts = [bin_rows(self.names[i], self.cuts[i], self._stats(i), self.missing_code) for i in chosen]
+        return frame_of([row for part in parts for row in part])
 
     def explained(self) -> Any:
         """Return what binning costs, as a frame with a row per column.
@@ -354,88 +320,12 @@ class Bins:
         nothing is lost); `largest_bin` the share of the weight in the fullest bin, and `hidden` the number of
         distinct values that share that bin.
         """
-        rows = [(name, *_cost(self._stats(i))) for i, name in enumerate(self.names)]
-        keys = ("column", "bins", "lost", "largest_bin", "hidden")
-        return make_frame({key: [row[j] for row in rows] for j, key in enumerate(keys)})
+        return frame_of([cost_row(name, self._stats(i)) for i, name in enumerate(self.names)])
 
 
-def encode(X: Any, bins: Bins, **options: Any) -> NDArray[np.uint8] | NDArray[np.uint16]:
+def encode(X: Any, bins: Bins, **options: Any) -> Codes:
     """Return the codes of a table: `bins.encode(X)`."""
     return bins.encode(X, **options)
-
-
-def summary_stats(summary: ColumnSummary, cuts: Floats) -> BinStats:
-    """Return what the bins hold of a column, as its summary knows it."""
-    middle, weight = summary.points.middle, summary.points.weight
-    half = (summary.points.high - summary.points.low) / 2
-    first = np.concatenate([[0], np.searchsorted(middle, cuts, side="right")])
-    span = (summary.min, summary.max) if summary.n_cells else None
-    return _stats_of(middle, weight, half, first, span, summary.missing_weight)
-
-
-def observed_stats(table: Table, column: int, cuts: Floats, weight: Floats | None) -> BinStats:
-    """Return what the bins hold of a column, exactly."""
-    values = table.read(column)
-    if isinstance(values, SparseColumn):
-        values = values.dense()
-    return summary_stats(ColumnSummary(values, weight, max_cells=None), cuts)
-
-
-def _stats_of(
-    middle: Floats,
-    weight: Floats,
-    half: Floats,
-    first: NDArray[np.intp],
-    span: tuple[float, float] | None,
-    missing: float,
-) -> BinStats:
-    n_bins, n_points = len(first), len(middle)
-    distinct = np.diff(np.append(first, n_points))
-    held = np.flatnonzero(distinct)
-
-    def per_bin(values: Floats) -> Floats:
-        out = np.zeros(n_bins)
-        if len(held):
-            out[held] = np.add.reduceat(values, first[held])
-        return out
-
-    totals = per_bin(weight)
-    which = np.repeat(np.arange(n_bins), distinct)
-    share = weight / totals[which]
-    origin = middle[first[held]][np.searchsorted(held, which)] if len(held) else middle
-    mean = per_bin(share * (middle / 2 - origin / 2)) * 2
-    start = np.zeros(n_bins)
-    start[held] = middle[first[held]]
-    mean = start + mean
-    with np.errstate(over="ignore"):
-        variance = per_bin(share * ((middle - mean[which]) ** 2 + half**2 / 3))
-    return BinStats(
-        weight=tuple(totals.tolist()),
-        distinct=tuple(distinct.tolist()),
-        mean=tuple(m if d else None for m, d in zip(mean.tolist(), distinct.tolist(), strict=True)),
-        variance=tuple(np.minimum(variance, np.finfo(np.float64).max).tolist()),
-        low=span[0] if span else None,
-        high=span[1] if span else None,
-        missing=missing,
-    )
-
-
-def _cost(stats: BinStats) -> tuple[int, float, float, int]:
-    weight = np.array(stats.weight)
-    held = weight > 0
-    if not held.any():
-        return len(weight), 0.0, 0.0, 0
-    share = weight[held] / weight.sum()
-    mean = np.array([m for m in stats.mean if m is not None])
-    # In units of the range, so that nothing overflows.
-    scale = max((stats.high or 0.0) / 2 - (stats.low or 0.0) / 2, np.finfo(np.float64).tiny) * 2
-    scale = min(scale, np.finfo(np.float64).max)
-    within = float((share * (np.sqrt(np.array(stats.variance)[held]) / scale) ** 2).sum())
-    center = float((share * (mean / scale)).sum())
-    between = float((share * (mean / scale - center) ** 2).sum())
-    largest = int(weight.argmax())
-    lost = within / (within + between) if within + between > 0 else 0.0
-    return len(weight), lost, float(weight.max() / weight.sum()), stats.distinct[largest]
 
 
 def checked_threads(n_threads: int | None) -> int:
@@ -445,18 +335,6 @@ def checked_threads(n_threads: int | None) -> int:
     if not isinstance(n_threads, int | np.integer) or isinstance(n_threads, bool) or n_threads < 1:
         raise ValueError(f"n_threads must be a whole number from 1 on, or None for all, got {n_threads!r}")
     return int(n_threads)
-
-
-def make_frame(columns: dict[str, list[Any]]) -> Any:
-    """Return a frame of the first frame library that is installed."""
-    import narwhals as nw
-
-    for backend in ("pandas", "polars", "pyarrow"):
-        try:
-            return nw.from_dict(columns, backend=backend).to_native()
-        except ImportError:
-            continue
-    raise ImportError("a table needs a frame library: pip install pandas (or polars, or pyarrow)")
 
 
 def _frozen_cuts(cuts: ArrayLike, column: int) -> Floats:
@@ -473,7 +351,8 @@ def _frozen_cuts(cuts: ArrayLike, column: int) -> Floats:
 
 
 def _stats_from(fields: dict[str, Any]) -> BinStats:
-    return BinStats(**{key: tuple(v) if isinstance(v, list) else v for key, v in fields.items()})
+    frozen: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in fields.items()}
+    return BinStats(**frozen)
 
 
 def _checksum(content: dict[str, Any]) -> str:

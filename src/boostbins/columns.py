@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from boostbins.summary import numeric_column
+from boostbins.summary import MAX_CELLS, ColumnSummary, Floats, numeric_column
 
 NonNumeric: TypeAlias = Literal["error", "skip"]
 
@@ -91,6 +91,34 @@ def read_table(X: Any, *, non_numeric: NonNumeric = "error", dates_as_numbers: b
         twice = next(name for name in table.names if table.names.count(name) > 1)
         raise ValueError(f"X has more than one column named {twice!r}: rename one of them")
     return table
+
+
+def summarize_column(
+    table: Table,
+    i: int,
+    weight: Floats | None = None,
+    target: Floats | None = None,
+    *,
+    max_cells: int | None = MAX_CELLS,
+) -> ColumnSummary:
+    """Return the summary of a table's column."""
+    column = table.read(i)
+    if not isinstance(column, SparseColumn):
+        return ColumnSummary(column, weight, target, max_cells=max_cells)
+    if target is not None:
+        return ColumnSummary(column.dense(), weight, target, max_cells=max_cells)
+    stored_weight = None if weight is None else weight[column.rows]
+    stored = ColumnSummary(column.values, stored_weight, max_cells=max_cells)
+    n_zeros = table.n_rows - len(column.values)
+    zero_weight: list[float] | None = None
+    if weight is not None:
+        rest = weight.copy()
+        rest[column.rows] = 0.0
+        n_zeros = int(np.count_nonzero(rest))
+        zero_weight = [float(rest.sum()) / max(n_zeros, 1)]
+    if n_zeros == 0:
+        return stored
+    return stored + ColumnSummary([0.0], zero_weight, max_cells=max_cells).repeated(n_zeros)
 
 
 def _from_array(X: NDArray[Any], dates_as_numbers: bool) -> Table:

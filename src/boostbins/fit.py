@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from boostbins.bins import Bins, BinStats, checked_threads, summary_stats
-from boostbins.columns import NonNumeric, SparseColumn, Table, read_table
+from boostbins.bins import Bins, checked_threads
+from boostbins.columns import NonNumeric, read_table, summarize_column
 from boostbins.methods import MAX_BINS, MIN_BINS, Method, find_cuts, method_named
-from boostbins.summary import MAX_CELLS, ColumnSummary, Floats, checked_target, checked_weight
+from boostbins.stats import BinStats, bin_stats
+from boostbins.summary import MAX_CELLS, Floats, checked_target, checked_weight
 
 
 def fit_bins(
@@ -70,36 +71,13 @@ def fit_bins(
     max_cells = None if exact else MAX_CELLS
 
     def fit_column(i: int) -> tuple[Floats, BinStats]:
-        summary = summarize_column(table, i, weight, target, max_cells)
+        summary = summarize_column(table, i, weight, target, max_cells=max_cells)
         cuts = find_cuts(summary, find, budgets[i])
-        return cuts, summary_stats(summary, cuts)
+        return cuts, bin_stats(summary, cuts)
 
     with ThreadPoolExecutor(checked_threads(n_threads)) as pool:
         fitted = list(pool.map(fit_column, range(len(table))))
     return Bins([cuts for cuts, _ in fitted], table.names, [stats for _, stats in fitted])
-
-
-def summarize_column(
-    table: Table, i: int, weight: Floats | None, target: Floats | None, max_cells: int | None = MAX_CELLS
-) -> ColumnSummary:
-    """Return the summary of a table's column."""
-    column = table.read(i)
-    if not isinstance(column, SparseColumn):
-        return ColumnSummary(column, weight, target, max_cells=max_cells)
-    if target is not None:
-        return ColumnSummary(column.dense(), weight, target, max_cells=max_cells)
-    stored_weight = None if weight is None else weight[column.rows]
-    stored = ColumnSummary(column.values, stored_weight, max_cells=max_cells)
-    n_zeros = table.n_rows - len(column.values)
-    zero_weight: list[float] | None = None
-    if weight is not None:
-        rest = weight.copy()
-        rest[column.rows] = 0.0
-        n_zeros = int(np.count_nonzero(rest))
-        zero_weight = [float(rest.sum()) / max(n_zeros, 1)]
-    if n_zeros == 0:
-        return stored
-    return stored + ColumnSummary([0.0], zero_weight, max_cells=max_cells).repeated(n_zeros)
 
 
 def checked_max_bins(max_bins: int | Sequence[int] | Mapping[str, int], names: Sequence[str]) -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 import zlib
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from boostbins import _core
 
 Floats: TypeAlias = NDArray[np.float64]
+_Tuple = TypeVar("_Tuple", bound=tuple[Any, ...])
 
 MAX_CELLS = 32_768
 """Distinct values that a summary holds exactly; above that, the number of cells that it keeps to."""
@@ -132,7 +133,7 @@ class ColumnSummary:
     @cached_property
     def points(self) -> Points:
         """The finite values, as the methods see them."""
-        return Points(*_core.points(self._state))
+        return Points(*_frozen(_core.points(self._state)))
 
     @property
     def n_cells(self) -> int:
@@ -142,7 +143,7 @@ class ColumnSummary:
     @property
     def is_exact(self) -> bool:
         """Whether every cell is a single value."""
-        return bool(self._state[2] == 0)
+        return self._state[2] == 0
 
     @cached_property
     def count(self) -> int:
@@ -170,9 +171,9 @@ class ColumnSummary:
         return self.count + sum(self._state[4])
 
     @property
-    def missing_weight(self) -> float:
-        """The weight of the rows with NaN."""
-        return self._state[5][0]
+    def apart_weight(self) -> tuple[float, float, float]:
+        """The weights of the rows with NaN, with -inf and with +inf: their numbers, if no weights were given."""
+        return self._state[5]
 
     @cached_property
     def weight(self) -> float:
@@ -182,7 +183,7 @@ class ColumnSummary:
     @property
     def has_target(self) -> bool:
         """Whether targets were given."""
-        return self._state[1].shape[1] == 3
+        return bool(self._state[1].shape[1] == 3)
 
     @property
     def target_sums(self) -> Floats:
@@ -258,8 +259,8 @@ class ColumnSummary:
         # A point holds rows at `low` to `high`; between its last row and the next point's first lies a gap.
         inside = position - before[at]
         last = np.maximum(weight[at] - row, 0.0)
-        within = np.divide(inside, last, out=np.ones_like(inside), where=last > 0)
-        beyond = np.minimum((inside - last) / row, 1.0)
+        within = np.clip(np.divide(inside, last, out=np.ones_like(inside), where=last > 0), 0.0, 1.0)
+        beyond = np.clip((inside - last) / row, 0.0, 1.0)
         after = low[np.minimum(at + 1, len(low) - 1)]
         return np.where(inside <= last, _lerp(low[at], high[at], within), _lerp(high[at], after, beyond))
 
@@ -352,17 +353,18 @@ def _summarized(values: NDArray[Any], weights: Floats | None, targets: Floats | 
     return state
 
 
-def _frozen(state: _core.State) -> _core.State:
-    for part in state:
+def _frozen(arrays: _Tuple) -> _Tuple:
+    for part in arrays:
         if isinstance(part, np.ndarray):
             part.flags.writeable = False
-    return state
+    return arrays
 
 
 def _lerp(a: Floats, b: Floats, t: Floats) -> Floats:
     """Interpolate as NumPy's quantiles do: from the nearer end, so that t = 1 gives b."""
+    near = t < 0.5
     half = b / 2 - a / 2  # b - a may overflow
-    return np.where(t < 0.5, a + half * (2 * t), b - half * (2 * (1 - t)))
+    return np.where(near, a, b) + half * (2 * np.where(near, t, t - 1))
 
 
 def numeric_column(column: ArrayLike) -> NDArray[Any]:
@@ -383,7 +385,9 @@ def checked_weight(weight: ArrayLike, n_rows: int, name: str) -> Floats:
     if not (np.isfinite(weights).all() and (weights >= 0).all()):
         bad = weights[~(np.isfinite(weights) & (weights >= 0))][0]
         raise ValueError(f"{name} must be finite and not negative, got {bad}: remove or mend those rows")
-    if not np.isfinite(weights.sum()):
+    with np.errstate(over="ignore"):
+        total = weights.sum()
+    if not np.isfinite(total):
         raise ValueError(f"{name} adds up to infinity: divide it by its maximum")
     return weights
 

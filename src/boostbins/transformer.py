@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from boostbins.bins import Codes
 from boostbins.fit import fit_bins
 from boostbins.methods import Method
 
@@ -76,7 +77,7 @@ class Binner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ig
         self.bins_ = fit_bins(values, self.method, self.max_bins, sample_weight, self.n_threads, exact=self.exact)
         return self
 
-    def transform(self, X: Any) -> NDArray[np.uint8] | NDArray[np.uint16]:
+    def transform(self, X: Any) -> Codes:
         """Return the codes; those of missing values are `bins_.missing_code`."""
         check_is_fitted(self)
         return self.bins_.encode(self._values(X, reset=False), n_threads=self.n_threads)

@@ -15,11 +15,7 @@ namespace boostbins {
 class BottomSample {
   public:
     // For the cells of a list of at most max_cells.
-    explicit BottomSample(size_t max_cells) : size_(std::max<size_t>(1, max_cells / kCellsPerValue)) {
-        size_t capacity = 8;
-        while (capacity < 4 * size_) capacity *= 2;
-        slots_.assign(capacity, kEmpty);
-    }
+    explicit BottomSample(size_t max_cells) : size_(std::max<size_t>(1, max_cells / kCellsPerValue)) {}
 
     // Values that hash above this can no longer enter.
     uint64_t limit() const { return limit_; }
@@ -39,6 +35,7 @@ class BottomSample {
     void offer(uint64_t bits) {
         const uint64_t hash = hash_of(bits);
         if (hash > limit_) return;
+        if (slots_.empty()) reserve();
         const size_t mask = slots_.size() - 1;
         size_t at = static_cast<size_t>(hash >> 20) & mask;
         while (slots_[at] != kEmpty) {
@@ -63,6 +60,12 @@ class BottomSample {
   private:
     static constexpr size_t kCellsPerValue = 8;
     static constexpr uint64_t kEmpty = std::numeric_limits<uint64_t>::max();  // a NaN, never offered
+
+    void reserve() {
+        size_t capacity = 8;
+        while (capacity < 4 * size_) capacity *= 2;
+        slots_.assign(capacity, kEmpty);
+    }
 
     void prune() {
         std::vector<uint64_t> kept, hashes;

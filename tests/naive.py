@@ -1,0 +1,86 @@
+"""Slow, plain references for the kernels. Exact rational arithmetic where rounding could hide a bug."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections import Counter
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+
+
+def cells(values, max_cells):
+    """The cells of a summary, by definition: the finest level of the chain with at most max_cells of them."""
+    finite = [float(v) + 0.0 for v in values if math.isfinite(v)]
+    for level in range(2107):
+        held = Counter(_cell(v, level) for v in finite)
+        if len(held) <= max_cells:
+            return sorted(held.items())
+    return sorted(held.items())
+
+
+def _cell(value, level):
+    """The lowest magnitude in the cell of a value, ordered as the values are."""
+    shift = -1074 + min(level, 2097)
+    leading = 9 - max(0, level - 2097)
+    (bits,) = struct.unpack("<Q", struct.pack("<d", abs(value)))
+    exponent = max(bits >> 52, 1) - 1023
+    kept = min(52, max(leading, exponent - shift))
+    base = bits >> (52 - kept) << (52 - kept)
+    (magnitude,) = struct.unpack("<d", struct.pack("<Q", base))
+    return (-1, -magnitude) if value < 0 else (1, magnitude)
+
+
+def encode(x, cuts, missing_code):
+    """x is in bin i if and only if cuts[i-1] < x <= cuts[i]."""
+    if math.isnan(x):
+        return missing_code
+    return sum(cut < x for cut in cuts)
+
+
+def sse(values, weights, borders):
+    """The weighted sum of squares around the means of the clusters that begin at the borders."""
+    total = Fraction(0)
+    for begin, end in zip(borders, [*borders[1:], len(values)], strict=True):
+        x = [Fraction(v) for v in values[begin:end]]
+        w = [Fraction(v) for v in weights[begin:end]]
+        mean = sum(a * b for a, b in zip(x, w, strict=True)) / sum(w)
+        total += sum(b * (a - mean) ** 2 for a, b in zip(x, w, strict=True))
+    return total
+
+
+def least_sse(values, weights, k):
+    """The least SSE of all partitions of ascending values into k runs."""
+    inner = combinations(range(1, len(values)), k - 1)
+    return min(sse(values, weights, [0, *borders]) for borders in inner)
+
+
+def lloyd(values, counts, seeds, max_iter=300, tol=1e-4):
+    """Lloyd on distinct values with counts, as scikit-learn defines it, in plain NumPy; no ties expected."""
+    x, w = np.asarray(values, float), np.asarray(counts, float)
+    centers = np.array(seeds, float)
+    mean = np.average(x, weights=w)
+    limit = tol * np.average((x - mean) ** 2, weights=w)
+    old = None
+    for _ in range(max_iter):
+        labels = np.abs(x[:, None] - centers[None, :]).argmin(axis=1)
+        weight = np.bincount(labels, w, len(centers))
+        total = np.bincount(labels, w * x, len(centers))
+        empty = np.flatnonzero(weight == 0)
+        distance = np.abs(x - centers[labels])
+        if len(empty) and distance.max() > 0:
+            rows = [i for i in np.argsort(-distance, kind="stable") for _ in range(int(min(w[i], len(empty))))]
+            for j, i in zip(empty, rows, strict=False):
+                total[labels[i]] -= x[i]
+                weight[labels[i]] -= 1
+                total[j], weight[j] = x[i], 1
+        new = np.where(weight > 0, total / np.where(weight > 0, weight, 1), 0)
+        new[weight <= 0] = new[weight.argmax()]
+        moved = ((new - centers) ** 2).sum()
+        centers = new
+        if (old is not None and (labels == old).all()) or moved <= limit:
+            break
+        old = labels
+    return np.sort(centers)

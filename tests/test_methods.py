@@ -1,0 +1,221 @@
+from __future__ import annotations
+
+from functools import partial
+
+import naive
+import numpy as np
+import pytest
+from conftest import columns, distributions, finite, skewed
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boostbins import METHODS, ColumnSummary, fit_bins, kmeans, optimal, quantile
+from boostbins.methods import find_cuts, midpoints
+
+distinct_values = st.lists(finite, min_size=3, max_size=9, unique=True).map(lambda v: sorted(x + 0.0 for x in set(v)))
+
+
+def cut(x, method="kmeans", max_bins=255, **options):
+    return fit_bins(np.asarray(x)[:, None], method, max_bins, **options).cuts[0]
+
+
+def borders(values, cuts):
+    return sorted({0, *np.searchsorted(values, cuts, side="right").tolist()} - {len(values)})
+
+
+@given(columns.filter(len), st.sampled_from(sorted(METHODS)), st.integers(2, 12))
+def test_cuts_ascend_and_separate_values_whatever_the_floats(x, method, max_bins):
+    cuts = cut(x, method, max_bins)
+    present = np.unique(x[np.isfinite(x)] + 0.0)
+    assert len(cuts) <= max_bins - 1
+    assert np.isfinite(cuts).all()
+    assert (np.diff(cuts) > 0).all()
+    if len(cuts):
+        assert present[0] <= cuts[0]
+        assert cuts[-1] < present[-1]
+    if len(present) <= max_bins:
+        np.testing.assert_array_equal(np.searchsorted(cuts, present), np.arange(len(present)))
+
+
+@given(st.lists(finite, min_size=2, max_size=2, unique=True).map(sorted))
+def test_a_midpoint_separates_its_neighbours(pair):
+    left, right = np.array(pair) + 0.0
+    if left == right:
+        return
+    (middle,) = midpoints(np.array([left, right]))
+    assert left <= middle < right
+
+
+@pytest.mark.parametrize("method", sorted(METHODS))
+@pytest.mark.parametrize("x", [[], [np.nan, np.nan], [5.0, 5.0], [np.inf, -np.inf], [np.inf, 1.0, np.nan]])
+def test_columns_without_two_values_have_no_cuts(method, x):
+    assert len(find_cuts(ColumnSummary(x), METHODS[method], 255)) == 0
+
+
+def test_quantile_cuts_are_numpys():
+    x = skewed(20_000)
+    np.testing.assert_array_equal(cut(x, "quantile"), np.quantile(x, np.arange(1, 255) / 255))
+
+
+def test_uniform_cuts_have_equal_widths():
+    x = skewed(20_000)
+    np.testing.assert_allclose(cut(x, "uniform", 11), np.linspace(x.min(), x.max(), 12)[1:-1])
+
+
+@given(st.lists(st.integers(0, 40), min_size=12, max_size=80), st.integers(2, 9))
+def test_lloyd_is_the_naive_one(numbers, k):
+    # A convex bend leaves ties of values, but no value halfway between two centers.
+    x = np.array(numbers) + 1e-3 * np.sqrt(2) * np.array(numbers) ** 2
+    values, counts = np.unique(x, return_counts=True)
+    if len(values) <= k:
+        return
+    seeds = np.quantile(x, np.linspace(0, 1, k))
+    expected = naive.lloyd(values, counts, seeds)
+    summary = ColumnSummary(x)
+    np.testing.assert_allclose(kmeans(summary, k), midpoints(np.unique(expected)), rtol=1e-9)
+
+
+def test_lloyd_with_weights_is_lloyd_with_repetitions():
+    r = np.random.default_rng(0)
+    x, times = r.lognormal(0, 1, 3000), r.integers(0, 4, 3000)
+    weighted = cut(x, "kmeans", 31, sample_weight=times)
+    np.testing.assert_allclose(weighted, cut(np.repeat(x, times), "kmeans", 31), rtol=1e-9)
+
+
+def test_parameters_of_kmeans_matter():
+    x, summary = skewed(20_000), ColumnSummary(skewed(20_000))
+    one, few, many = (kmeans(summary, 20, max_iter=i, tol=0) for i in (1, 5, 10_000))
+
+    def cost(cuts):
+        return sum(group.var() * len(group) for group in np.split(np.sort(x), np.searchsorted(np.sort(x), cuts)))
+
+    assert cost(optimal(summary, 20)) <= cost(many) < cost(few) < cost(one) < cost(quantile(summary, 20))
+    drawn = [kmeans(summary, 20, seeds="k-means++", random_state=s) for s in (1, 1, 2)]
+    np.testing.assert_array_equal(drawn[0], drawn[1])
+    assert not np.array_equal(drawn[0], drawn[2])
+    assert cost(drawn[0]) < cost(quantile(summary, 20))
+    given_seeds = kmeans(summary, 20, seeds=np.quantile(x, np.linspace(0, 1, 20)))
+    np.testing.assert_array_equal(given_seeds, kmeans(summary, 20))
+    for bad in ({"seeds": "random"}, {"seeds": [np.nan]}, {"seeds": np.arange(21)}, {"max_iter": 0}, {"tol": -1}):
+        with pytest.raises(ValueError, match="seeds|max_iter"):
+            kmeans(summary, 20, **bad)
+
+
+@given(distinct_values, st.data())
+def test_optimal_is_the_least_of_all_partitions(values, data):
+    n = len(values)
+    k = data.draw(st.integers(2, n - 1))
+    weights = data.draw(st.lists(st.integers(1, 5), min_size=n, max_size=n))
+    cuts = cut(values, "optimal", k, sample_weight=weights)
+    found = naive.sse(values, weights, borders(values, cuts))
+    least = naive.least_sse(values, weights, k)
+    # Doubles cannot tell costs apart that differ by less than their rounding, relative to the whole column's.
+    whole = naive.sse(values, weights, [0])
+    assert found - least <= max(least / 10**9, whole / 10**30)
+
+
+@pytest.mark.parametrize("name", distributions(1))
+@pytest.mark.parametrize("k", [2, 17, 255])
+def test_optimal_costs_no_more_than_other_solvers(name, k):
+    kmeans1d = pytest.importorskip("kmeans1d")
+    x = distributions(3000)[name]
+    if name in ("huge", "subnormal"):
+        x = x / np.abs(x).max()
+    values = np.sort(x)
+    if len(np.unique(values)) <= k:
+        pytest.skip("a bin for every value")
+
+    def cost(starts):
+        return float(naive.sse([*values], [1] * len(values), starts))
+
+    labels = np.array(kmeans1d.cluster(values, k).clusters)
+    rival = cost(np.flatnonzero(np.diff(labels, prepend=-1)).tolist())
+    assert cost(borders(values, cut(x, "optimal", k))) <= rival * (1 + 1e-9)
+
+
+def test_optimal_agrees_with_ckwrap():
+    ckwrap = pytest.importorskip("ckwrap")
+    x = np.sort(skewed(4000))
+    labels = ckwrap.ckmeans(x, 40).labels
+    rival = naive.sse([*x], [1] * len(x), np.flatnonzero(np.diff(labels, prepend=-1)).tolist())
+    assert float(naive.sse([*x], [1] * len(x), borders(x, cut(x, "optimal", 40)))) == pytest.approx(float(rival), rel=1e-9)
+
+
+def test_optimal_on_a_lattice_where_the_count_jumps_over_k():
+    values = np.arange(1000.0)
+    for k in (7, 255, 333, 334, 499, 501, 999):
+        sizes = np.diff([*borders(values, cut(values, "optimal", k)), 1000])
+        assert len(sizes) == k
+        assert sizes.max() - sizes.min() <= 1
+
+
+def test_exact_sees_what_cells_hide():
+    x = skewed(200_000)
+    cells, raw = (cut(x, "optimal", 255, exact=e) for e in (False, True))
+    s = np.sort(x)
+
+    def cost(cuts):
+        return sum(((g - g.mean()) ** 2).sum() for g in np.split(s, np.searchsorted(s, cuts, side="right")))
+
+    assert cost(raw) < cost(cells) < cost(raw) * 1.001
+
+
+@pytest.mark.parametrize("name", ["timestamps and noise at 1e15", "a spike in noise"])
+def test_no_method_collapses_on_mixed_scales(name):
+    x = distributions(400_000)[name]
+    spike = (np.abs(x - 1.7e9) < 1e6) if "time" in name else (np.abs(x - 1e9) < 10)
+    codes = fit_bins(x, "quantile", 63).encode(x)[:, 0]
+    share = np.bincount(codes, minlength=63) / len(x) * 63
+    assert share.max() < 2, "a bin holds more than twice its share"
+    assert len(np.unique(codes[spike])) > 0.8 * spike.mean() * 63
+    assert len(np.unique(fit_bins(x, "kmeans", 63).encode(x)[:, 0])) > 40
+
+
+def test_a_heavy_value_among_many_takes_one_bin():
+    x = distributions(400_000)["a heavy value"]
+    bins = fit_bins(x, "quantile", 63)
+    codes = bins.encode(x)[:, 0]
+    assert len(np.unique(codes[np.abs(x - 50_000) < 1])) <= 2
+    assert len(bins[0]) > 40
+
+
+def test_a_function_of_ones_own():
+    assert cut(skewed(1000), lambda summary, max_bins: [1.0, summary.max / 2], 3)[0] == 1.0
+    assert len(cut(skewed(1000), partial(kmeans, max_iter=3), 9)) == 8
+
+    def best_split(summary, max_bins):
+        sums = summary.target_sums
+        left = np.cumsum(sums, axis=0)[:-1]
+        right = sums.sum(axis=0) - left
+        gain = left[:, 1] ** 2 / left[:, 0] + right[:, 1] ** 2 / right[:, 0]
+        return summary.cell_ends[1][[gain.argmax()]]
+
+    x = np.random.default_rng(0).random(5000)
+    bins = fit_bins(x[:, None], best_split, 2, y=x > 0.3)
+    assert bins[0] == pytest.approx([0.3], abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        ([2.0, 1.0], "ascending"),
+        ([1.0, 1.0], "ascending cuts without duplicates"),
+        ([np.nan], "not finite"),
+        ([np.inf], "not finite"),
+        (np.arange(9.0), "9 cuts, but max_bins=5 leaves room for 4"),
+        ([[1.0]], "1-D"),
+        ("abc", "array of cuts"),
+        (None, "not finite|array of cuts|1-D"),
+    ],
+)
+def test_what_a_function_returns_is_checked(returned, message):
+    def mine(summary, max_bins):
+        return returned
+
+    with pytest.raises((ValueError, TypeError), match=f"method mine .*({message})"):
+        cut(skewed(1000), mine, 5)
+
+
+def test_an_unknown_method_is_refused():
+    with pytest.raises(ValueError, match="'kmeans', 'optimal', 'quantile', 'uniform' or a function .*, got 'kmean'"):
+        cut([1.0], "kmean")
