@@ -1,10 +1,6 @@
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import numpy as np
-import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
@@ -40,16 +36,9 @@ def distributions(n, seed=0):
         "subnormal": r.standard_normal(n) * 1e-310,
         "huge": r.standard_normal(n) * 1e300,
         "all scales": r.standard_normal(n) * 10.0 ** r.uniform(-8, 8, n),
-        "timestamps and noise at 1e15": np.where(pick < 0.1, 1e15 * r.standard_normal(n), 1.7e9 + 1e5 * r.standard_normal(n)),
+        "timestamps and noise at 1e15": np.where(
+            pick < 0.1, 1e15 * r.standard_normal(n), 1.7e9 + 1e5 * r.standard_normal(n)
+        ),
         "a spike in noise": np.where(pick < 0.5, 1e9 + r.standard_normal(n), 1e9 * r.standard_normal(n)),
         "a heavy value": np.where(pick < 0.3, 50_000.0, r.lognormal(10, 1, n)),
     }
-
-
-@pytest.fixture(scope="session")
-def datasets():
-    """The folder of the paper's datasets, if this machine has it."""
-    folder = os.environ.get("BOOSTBINS_DATA")
-    if not folder or not Path(folder).is_dir():
-        pytest.skip("BOOSTBINS_DATA is not set to the folder of the paper's datasets")
-    return Path(folder)

@@ -138,7 +138,9 @@ def test_optimal_agrees_with_ckwrap():
     x = np.sort(skewed(4000))
     labels = ckwrap.ckmeans(x, 40).labels
     rival = naive.sse([*x], [1] * len(x), np.flatnonzero(np.diff(labels, prepend=-1)).tolist())
-    assert float(naive.sse([*x], [1] * len(x), borders(x, cut(x, "optimal", 40)))) == pytest.approx(float(rival), rel=1e-9)
+    assert float(naive.sse([*x], [1] * len(x), borders(x, cut(x, "optimal", 40)))) == pytest.approx(
+        float(rival), rel=1e-9
+    )
 
 
 def test_optimal_on_a_lattice_where_the_count_jumps_over_k():

@@ -154,7 +154,9 @@ def test_moments_are_the_columns(name):
     x = distributions(LARGE)[name]
     summary = ColumnSummary(x)
     scale = np.abs(x).max()
-    np.testing.assert_allclose(summary.mean / scale, (x / scale).mean(), rtol=1e-3 if name == "a heavy value" else 1e-5, atol=1e-7)
+    np.testing.assert_allclose(
+        summary.mean / scale, (x / scale).mean(), rtol=1e-3 if name == "a heavy value" else 1e-5, atol=1e-7
+    )
     if "spike" in name:
         return
     if name not in ("subnormal", "huge"):

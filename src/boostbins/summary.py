@@ -364,7 +364,8 @@ def _lerp(a: Floats, b: Floats, t: Floats) -> Floats:
     """Interpolate as NumPy's quantiles do: from the nearer end, so that t = 1 gives b."""
     near = t < 0.5
     half = b / 2 - a / 2  # b - a may overflow
-    return np.where(near, a, b) + half * (2 * np.where(near, t, t - 1))
+    start: Floats = np.where(near, a, b)
+    return start + half * (2 * np.where(near, t, t - 1))
 
 
 def numeric_column(column: ArrayLike) -> NDArray[Any]:

@@ -1,0 +1,272 @@
+from __future__ import annotations
+
+import json
+import pickle
+import stat
+from pathlib import Path
+
+import naive
+import numpy as np
+import pytest
+from conftest import EDGES, any_float, finite, skewed
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boostbins import Bins, encode, fit_bins
+
+FIXTURES = Path(__file__).parent / "fixtures"
+cut_lists = st.lists(finite, max_size=12, unique=True).map(lambda v: sorted({x + 0.0 for x in v}))
+
+
+def table(n=2000):
+    r = np.random.default_rng(0)
+    X = np.column_stack([r.lognormal(0, 2, n), r.integers(0, 9, n), r.standard_normal(n)])
+    X[::50, 2] = np.nan
+    return X
+
+
+@given(cut_lists, st.lists(any_float, max_size=30))
+def test_codes_follow_the_rule(cuts, values):
+    bins = Bins([cuts])
+    # Every cut, its neighbours, and whatever comes.
+    with np.errstate(over="ignore"):
+        x = np.array([*values, *cuts, *np.nextafter(cuts, np.inf), *np.nextafter(cuts, -np.inf)])
+    if len(x) == 0:
+        return
+    codes = bins.encode(x)[:, 0]
+    assert codes.tolist() == [naive.encode(v, cuts, bins.missing_code) for v in x]
+
+
+@pytest.mark.parametrize("n_cuts", [1, 2, 30, 254, 255, 256, 5000, 65_534])
+@pytest.mark.parametrize("scale", ["even", "skewed", "crowded", "signed"])
+def test_codes_equal_searchsorted(n_cuts, scale):
+    r = np.random.default_rng(n_cuts)
+    cuts = {
+        "even": np.linspace(-3, 3, n_cuts),
+        "skewed": r.lognormal(0, 3, n_cuts),
+        "crowded": 1.0 + np.arange(n_cuts) * 2.0**-52,
+        "signed": r.standard_normal(n_cuts) * 10.0 ** r.uniform(-300, 300, n_cuts),
+    }[scale]
+    cuts = np.unique(cuts)
+    x = np.concatenate([cuts, np.nextafter(cuts, np.inf), np.nextafter(cuts, -np.inf), r.standard_normal(3000)])
+    x = np.concatenate([x, -x, EDGES, [np.inf, -np.inf]])
+    bins = Bins([cuts])
+    codes = bins.encode(x)[:, 0]
+    np.testing.assert_array_equal(codes, np.searchsorted(cuts, x, side="left"))
+    assert codes.dtype == (np.uint8 if n_cuts <= 254 else np.uint16)
+    assert bins.encode([[np.nan]])[0, 0] == bins.missing_code == len(cuts) + 1
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_codes_have_the_order_asked_for(order):
+    X = table(40_000)
+    bins = fit_bins(X, max_bins=31)
+    codes = bins.encode(X, order=order, n_threads=2)
+    assert codes.flags[f"{order}_CONTIGUOUS"]
+    for i, cuts in enumerate(bins):
+        expected = np.where(np.isnan(X[:, i]), bins.missing_code, np.searchsorted(cuts, X[:, i]))
+        np.testing.assert_array_equal(codes[:, i], expected)
+    np.testing.assert_array_equal(encode(np.asfortranarray(X), bins), codes)
+    np.testing.assert_array_equal(encode(X[::-1], bins), codes[::-1])
+    np.testing.assert_array_equal(encode(X.astype("f4"), bins), encode(X.astype("f4").astype(float), bins))
+
+
+def test_codes_of_other_types():
+    bins = Bins([[2.5, 7.0]])
+    for dtype in ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", ">f8"]:
+        assert bins.encode(np.arange(10).astype(dtype)[:, None])[:, 0].tolist() == [0] * 3 + [1] * 5 + [2] * 2
+    assert Bins([[0.5]]).encode(np.array([[True], [False]]))[:, 0].tolist() == [1, 0]
+
+
+def test_decoding_gives_means_or_centers():
+    x = np.array([1.0, 2.0, 3.0, 10.0, np.nan])
+    bins = fit_bins({"x": x}, "kmeans", 2)
+    codes = bins.encode({"x": x})
+    np.testing.assert_array_equal(bins.decode(codes)[:, 0], [2, 2, 2, 10, np.nan])
+    np.testing.assert_array_equal(bins.decode(codes, kind="center")[:, 0], [3.5, 3.5, 3.5, 8, np.nan])
+    # Encoding what was decoded changes nothing.
+    np.testing.assert_array_equal(bins.encode({"x": bins.decode(codes)[:, 0]}), codes)
+
+
+def test_columns_by_position_and_by_name():
+    bins = Bins([[1.0], [2.0, 3.0]], ["a", "b"])
+    assert len(bins) == 2
+    assert bins[1] is bins["b"] is bins[-1]
+    assert [len(c) for c in bins] == [1, 2]
+    assert bins.n_bins == (2, 3)
+    assert repr(bins) == "Bins(a: 2, b: 3)"
+    with pytest.raises(KeyError, match="no column 'c'; there are 'a', 'b'"):
+        bins["c"]
+    with pytest.raises(IndexError):
+        bins[2]
+
+
+def test_they_cannot_be_changed():
+    bins = Bins([[1.0]])
+    with pytest.raises(AttributeError, match="immutable"):
+        bins.cuts = ()
+    with pytest.raises(ValueError, match="read-only"):
+        bins[0][0] = 5
+
+
+def test_equality_and_digest_are_of_names_and_cuts():
+    a = fit_bins(table())
+    same = Bins(a.cuts, a.names)
+    assert a == same
+    assert hash(a) == hash(same)
+    assert a.digest == same.digest == pickle.loads(pickle.dumps(a)).digest
+    assert a != Bins(a.cuts, ["p", "q", "r"])
+    assert a != Bins([np.nextafter(a[0], 0), *a.cuts[1:]], a.names)
+    assert Bins([[0.0]]) == Bins([[-0.0]])
+    # On every machine, in every version.
+    assert Bins([[0.1, 2.5]], ["x"]).digest == "b5cb528f28c8dbb44df40be1a840f944a94913716c32116449da0faa048ac3f7"
+
+
+@given(st.lists(cut_lists, min_size=1, max_size=3), st.data())
+def test_json_is_exact_to_the_last_bit(cuts, data):
+    names = data.draw(st.lists(st.text(max_size=5), min_size=len(cuts), max_size=len(cuts), unique=True))
+    bins = Bins(cuts, names)
+    again = Bins.from_json(bins.to_json())
+    assert again == bins
+    assert all(a.tobytes() == b.tobytes() for a, b in zip(again, bins, strict=True))
+
+
+def test_json_keeps_the_statistics(tmp_path):
+    bins = fit_bins(table())
+    bins.save(tmp_path / "bins.json")
+    again = Bins.load(tmp_path / "bins.json")
+    assert again.stats == bins.stats
+    assert list(tmp_path.iterdir()) == [tmp_path / "bins.json"]
+    assert stat.S_IMODE((tmp_path / "bins.json").stat().st_mode) & 0o444
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    path = tmp_path / "bins.json"
+    first = fit_bins(table(), max_bins=7)
+    first.save(path)
+
+    def full(self, target):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(OSError, match="disk full"):
+        fit_bins(table(), max_bins=9).save(path)
+    assert Bins.load(path) == first
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("path", sorted(FIXTURES.glob("bins-v*.json")), ids=lambda p: p.stem)
+def test_files_of_every_version_are_read(path):
+    bins = Bins.load(path)
+    assert bins.names == ("price", "rooms", "<é>")
+    assert bins["price"].tolist() == [1e-310, 0.1, 2.5, 1.7976931348623157e308]
+    assert bins["rooms"].tolist() == []
+    assert bins.stats is not None
+    assert bins.stats[0].missing == 1
+
+
+def test_json_that_was_cut_short_or_edited_is_refused(tmp_path):
+    text = fit_bins(table(), max_bins=5).to_json()
+    cases = {
+        text[:-30]: "cut short",
+        "": "cut short",
+        "[]": "not the JSON of boostbins",
+        '{"a": 1}': "not the JSON of boostbins",
+        text.replace('"version": 1', '"version": 99'): "version 99",
+        text.replace('"x0"', '"y0"'): "changed after it was written",
+        json.dumps({**json.loads(text), "sha256": None}): "changed after it was written",
+    }
+    for bad, message in cases.items():
+        with pytest.raises(ValueError, match=message):
+            Bins.from_json(bad)
+    (tmp_path / "b.json").write_text(text[:-30])
+    with pytest.raises(ValueError, match=r"b\.json: .*cut short"):
+        Bins.load(tmp_path / "b.json")
+
+
+def test_table_says_what_each_bin_holds():
+    X = table()
+    bins = fit_bins(X, "quantile", 10)
+    frame = bins.table("x2")
+    codes = bins.encode(X)[:, 2]
+    assert frame["weight"].tolist() == np.bincount(codes).tolist()
+    assert frame["share"].sum() == pytest.approx(1)
+    assert frame["bin"].tolist() == [*range(10), bins.missing_code]
+    for i in range(10):
+        held = X[codes == i, 2]
+        assert frame["mean"][i] == pytest.approx(held.mean())
+        assert frame["variance"][i] == pytest.approx(held.var())
+    assert (frame["high"][:9].to_numpy() == frame["low"][1:10].to_numpy()).all()
+    assert len(bins.table()) == sum(bins.n_bins) + 1
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_explained_says_what_binning_costs(weighted):
+    X = table()
+    w = np.random.default_rng(1).random(len(X)) if weighted else np.ones(len(X))
+    bins = fit_bins(X, "quantile", 10, sample_weight=w if weighted else None)
+    frame = bins.explained()
+    codes = bins.encode(X)
+    for i in range(3):
+        x, c, v = (a[~np.isnan(X[:, i])] for a in (X[:, i], codes[:, i], w))
+        mean = np.bincount(c, v * x) / np.bincount(c, v)
+        lost = (v * (x - mean[c]) ** 2).sum() / (v * (x - np.average(x, weights=v)) ** 2).sum()
+        assert frame["lost"][i] == pytest.approx(lost, abs=1e-12)
+        largest = np.bincount(c, v).argmax()
+        assert frame["largest_bin"][i] == pytest.approx(np.bincount(c, v).max() / v.sum())
+        assert frame["hidden"][i] == len(np.unique(x[c == largest]))
+
+
+def test_statistics_of_another_table_and_of_infinities():
+    bins = Bins([[0.0]], ["x"]).observed({"x": [-np.inf, -1.0, 1.0, 3.0, np.inf, np.nan]})
+    assert bins.stats[0].weight == (2.0, 3.0)
+    assert bins.stats[0].mean == (-1.0, 2.0)
+    assert bins.stats[0].missing == 1
+    with pytest.raises(ValueError, match="not fitted on data"):
+        Bins([[0.0]]).table()
+    empty = fit_bins({"x": [np.nan, np.inf]})
+    assert empty.explained()["lost"][0] == 0
+    assert empty.table()["weight"].tolist() == [1.0, 1.0]
+
+
+def test_statistics_of_large_columns_are_right_to_within_a_cell():
+    x = skewed(400_000)
+    bins = fit_bins({"x": x}, "kmeans", 63)
+    exact = bins.observed({"x": x})
+    np.testing.assert_allclose(bins.stats[0].weight, exact.stats[0].weight, rtol=0.2, atol=2e-4 * len(x))
+    np.testing.assert_allclose(bins.explained()["lost"], exact.explained()["lost"], rtol=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("cuts", "names", "message"),
+    [
+        ([[2.0, 1.0]], None, "column 0 must be finite and ascending"),
+        ([[1.0, 1.0]], None, "without duplicates"),
+        ([[np.nan]], None, "finite"),
+        ([["a"]], None, "numbers"),
+        ([[[1.0]]], None, "ascending"),
+        ([[1.0]], ["a", "b"], "1 different names"),
+        ([[1.0], [1.0]], ["a", "a"], "2 different names"),
+        ([np.arange(65_535.0)], None, "at most 65534"),
+    ],
+)
+def test_bad_cuts_are_refused(cuts, names, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        Bins(cuts, names)
+
+
+@pytest.mark.parametrize(
+    ("codes", "message"),
+    [([[3]], "0 to 1, or 2"), ([[-1]], "got -1"), ([[0.5]], "whole numbers"), ([0], "shape"), ([[0, 0]], "shape")],
+)
+def test_bad_codes_are_refused(codes, message):
+    bins = fit_bins([[1.0, 2.0]])
+    with pytest.raises(ValueError, match=message):
+        bins.decode(np.array(codes))
+
+
+def test_bad_options_are_refused():
+    bins = fit_bins([[1.0, 2.0]])
+    for call in (lambda: bins.encode([[1.0]], order="A"), lambda: bins.decode([[0]], kind="median")):
+        with pytest.raises(ValueError, match="order must be|kind must be"):
+            call()

@@ -1,0 +1,220 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import skewed
+
+from boostbins import METHODS, fit_bins
+from boostbins.columns import read_table
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
+pa = pytest.importorskip("pyarrow")
+sp = pytest.importorskip("scipy.sparse")
+
+
+def data(n=3000):
+    r = np.random.default_rng(0)
+    return {
+        "price": np.where(r.random(n) < 0.1, np.nan, r.lognormal(0, 2, n)),
+        "rooms": r.integers(0, 9, n),
+        "new": r.random(n) < 0.3,
+    }
+
+
+TABLES = {
+    "dict": dict,
+    "array": lambda d: np.column_stack(list(d.values())),
+    "Fortran": lambda d: np.asfortranarray(np.column_stack(list(d.values()))),
+    "list of columns": lambda d: list(d.values()),
+    "pandas": pd.DataFrame,
+    "pandas nullable": lambda d: pd.DataFrame(d).convert_dtypes(dtype_backend="numpy_nullable"),
+    "pandas Arrow": lambda d: pd.DataFrame(d).convert_dtypes(dtype_backend="pyarrow"),
+    "polars": pl.DataFrame,
+    "polars with nulls": lambda d: pl.DataFrame(d).with_columns(pl.col("price").fill_nan(None)),
+    "Arrow": lambda d: pa.table(d),
+    "Arrow with nulls": lambda d: pa.table({k: pa.array(v, from_pandas=True) for k, v in d.items()}),
+    "CSR": lambda d: sp.csr_array(np.column_stack(list(d.values()))),
+    "CSC matrix": lambda d: sp.csc_matrix(np.column_stack(list(d.values()))),
+}
+
+
+@pytest.mark.parametrize("kind", TABLES)
+@pytest.mark.parametrize("method", sorted(METHODS))
+def test_every_kind_of_table_gives_the_same_bins(kind, method):
+    columns = data()
+    expected = fit_bins(columns, method, 31)
+    X = TABLES[kind](columns)
+    bins = fit_bins(X, method, 31)
+    for got, want in zip(bins, expected, strict=True):
+        np.testing.assert_array_equal(got, want)
+    named = (
+        kind in ("dict", "pandas", "pandas nullable", "pandas Arrow", "polars", "polars with nulls") or "Arrow" in kind
+    )
+    assert bins.names == (("price", "rooms", "new") if named else ("x0", "x1", "x2"))
+    np.testing.assert_array_equal(bins.encode(X), expected.encode(columns))
+    assert bins.stats[0].missing == np.isnan(columns["price"]).sum()
+
+
+@pytest.mark.parametrize(
+    "dtype", ["Int64", "Int8", "UInt16", "Float32", "Float64", "boolean", "int64[pyarrow]", "bool[pyarrow]"]
+)
+def test_missing_values_of_nullable_types(dtype):
+    series = pd.Series([1, None, 0, 1], dtype=dtype)
+    bins = fit_bins(pd.DataFrame({"x": series}))
+    assert bins["x"].tolist() == [0.5]
+    assert bins.encode(pd.DataFrame({"x": series}))[:, 0].tolist() == [1, 2, 0, 1]
+
+
+def test_a_single_column():
+    x = skewed(1000)
+    for X in (x, pd.Series(x, name="x0"), pl.Series("x0", x)):
+        assert fit_bins(X) == fit_bins(x[:, None])
+
+
+def test_frames_are_matched_by_name():
+    frame = pd.DataFrame(data())
+    bins = fit_bins(frame)
+    np.testing.assert_array_equal(bins.encode(frame[["new", "price", "rooms"]]), bins.encode(frame))
+    with pytest.raises(ValueError, match="X lacks 'rooms'; the bins are for 'price', 'rooms', 'new'"):
+        bins.encode(frame.drop(columns="rooms"))
+    with pytest.raises(ValueError, match="not binned: 'more'"):
+        bins.encode(frame.assign(more=1))
+    with pytest.raises(ValueError, match="X has 2 columns, but the bins are for 3"):
+        bins.encode(np.zeros((4, 2)))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sparse_zeros_are_counted(weighted):
+    r = np.random.default_rng(0)
+    dense = np.where(r.random((5000, 2)) < 0.05, r.lognormal(0, 2, (5000, 2)), 0)
+    dense[0] = np.nan
+    w = r.integers(0, 3, 5000) if weighted else None
+    for method in sorted(METHODS):
+        sparse, plain = (fit_bins(X, method, 31, sample_weight=w) for X in (sp.csr_array(dense), dense))
+        for a, b in zip(sparse, plain, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-12)
+        np.testing.assert_allclose(sparse.stats[0].weight, plain.stats[0].weight)
+    np.testing.assert_array_equal(sparse.encode(sp.csc_array(dense)), sparse.encode(dense))
+
+
+def test_sparse_duplicates_are_added_up():
+    twice = sp.coo_array(([1.0, 2.0, 5.0], ([0, 0, 1], [0, 0, 0])), shape=(3, 1))
+    assert fit_bins(twice)[0].tolist() == [1.5, 4.0]
+
+
+def test_threads_change_nothing():
+    X = np.column_stack([skewed(5000, s) for s in range(9)])
+    assert fit_bins(X, n_threads=1) == fit_bins(X, n_threads=4) == fit_bins(X)
+
+
+def test_weights_are_counted():
+    x = skewed(3000)
+    times = np.random.default_rng(0).integers(0, 4, 3000)
+    for method in sorted(METHODS):
+        weighted, repeated = fit_bins(x, method, 31, times), fit_bins(np.repeat(x, times), method, 31)
+        np.testing.assert_allclose(weighted[0], repeated[0], rtol=1e-9)
+        scaled = fit_bins(x, method, 31, times * 1e-3)
+        np.testing.assert_allclose(scaled[0], repeated[0], rtol=2e-2)
+    assert fit_bins(x, sample_weight=np.ones(3000)) == fit_bins(x)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e300])
+def test_weights_may_be_tiny_or_huge(scale):
+    x = skewed(2000)
+    for method in sorted(METHODS):
+        cuts = fit_bins(x, method, 31, np.full(2000, scale))[0]
+        assert len(cuts) == 30
+        assert np.isfinite(cuts).all()
+
+
+def test_a_budget_per_column():
+    X = np.column_stack([skewed(3000), skewed(3000, 1)])
+    assert fit_bins(X, max_bins=[5, 300]).n_bins == (5, 300)
+    assert fit_bins({"a": X[:, 0], "b": X[:, 1]}, max_bins={"b": 7, "a": 9}).n_bins == (9, 7)
+    assert fit_bins(X, max_bins=np.int64(2)).n_bins == (2, 2)
+    assert fit_bins(np.arange(70_000.0), "uniform", max_bins=65_535).n_bins == (65_535,)
+
+
+def test_columns_that_are_not_numbers_can_be_skipped():
+    frame = pd.DataFrame({"a": [1.0, 2.0], "c": ["x", "y"], "k": pd.Categorical(["p", "q"])})
+    bins = fit_bins(frame, non_numeric="skip")
+    assert bins.names == ("a",)
+    assert bins.encode(frame, non_numeric="skip").tolist() == [[0], [1]]
+
+
+def test_dates_are_numbers_on_request():
+    days = np.array(["2024-01-01", "2024-01-03", "NaT"], "datetime64[D]")
+    for X in (
+        days[:, None],
+        pd.DataFrame({"t": days.astype("datetime64[s]")}),
+        pl.DataFrame({"t": days.astype("datetime64[ms]")}),
+    ):
+        with pytest.raises(TypeError, match="dates_as_numbers=True"):
+            fit_bins(X)
+        assert fit_bins(X, dates_as_numbers=True).encode(X, dates_as_numbers=True)[:, 0].tolist() == [0, 1, 2]
+
+
+def test_a_table_is_not_copied():
+    X = np.zeros((1000, 3))
+    assert np.shares_memory(read_table(X).read(1), X)
+    frame = pd.DataFrame({"a": np.arange(5.0)})
+    assert np.shares_memory(read_table(frame).read(0), frame["a"].to_numpy())
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (np.empty((0, 3)), "no rows"),
+        (np.empty((3, 0)), "no columns"),
+        ([], "no columns"),
+        ({}, "no columns"),
+        (pd.DataFrame(), "no columns"),
+        (pd.DataFrame({"a": []}, dtype=float), "no rows"),
+        ([[1.0, 2.0], [3.0]], "one length, got 'x0' 2, 'x1' 1"),
+        ([["a", "b"]], "column 'x0': a column must hold numbers"),
+        (np.array([["a"]]), "numbers"),
+        (np.array([[1, None]], object), "numbers, got dtype object"),
+        (np.array([[1j]]), "complex"),
+        (np.zeros((2, 2, 2)), "rows and columns"),
+        (5, "must be an array"),
+        ("table.csv", "must be an array"),
+        (pd.DataFrame({"c": ["x"]}), "column 'c' of type .*non_numeric='skip'"),
+        (pd.DataFrame({"c": pd.Categorical(["x"])}), "column 'c' of type Categorical"),
+        (pd.DataFrame([[1.0, 2.0]], columns=["a", "a"]), "more than one column named 'a'|duplicate|unique"),
+        (pl.LazyFrame({"a": [1]}), "collect it first"),
+        (sp.csr_array(np.array([[1j]])), "numbers"),
+    ],
+)
+def test_bad_tables_are_refused(X, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        fit_bins(X)
+
+
+@pytest.mark.parametrize(
+    "max_bins", [1, 0, -3, 70_000, 2.5, "many", True, None, [5], [5, 1], {"x0": 5}, {"x0": 5, "z": 5}]
+)
+def test_bad_budgets_are_refused(max_bins):
+    with pytest.raises(ValueError, match="max_bins"):
+        fit_bins(np.zeros((5, 2)), max_bins=max_bins)
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        ([-1.0, 1.0], "not negative, got -1.0"),
+        ([np.nan, 1.0], "finite"),
+        ([1.0], r"one entry per row, shape \(2,\), got \(1,\)"),
+        ([0.0, 0.0], "zero for every row"),
+        (["a", "b"], "numbers"),
+    ],
+)
+def test_bad_weights_are_refused(weight, message):
+    with pytest.raises((ValueError, TypeError), match=f"sample_weight.*{message}"):
+        fit_bins([[1.0, 2.0]], sample_weight=weight)
+
+
+@pytest.mark.parametrize("options", [{"n_threads": 0}, {"n_threads": 1.5}, {"non_numeric": "drop"}, {"y": [np.nan, 1]}])
+def test_bad_options_are_refused(options):
+    with pytest.raises(ValueError, match=next(iter(options))):
+        fit_bins([[1.0, 2.0]], **options)

@@ -1,0 +1,57 @@
+"""The architecture, checked: the public names, and that dependencies point one way."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import boostbins
+
+SOURCE = Path(__file__).parents[1] / "src" / "boostbins"
+
+# A module may import those before it only.
+ORDER = ["_core", "summary", "methods", "columns", "stats", "bins", "fit", "transformer", "demo", "__init__"]
+
+
+def imports(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "boostbins":
+            names = [node.module.split(".")[1]] if "." in node.module else [a.name for a in node.names]
+            yield from names
+
+
+def test_dependencies_point_one_way():
+    modules = {path.stem: path for path in SOURCE.glob("*.py")}
+    assert set(modules) <= set(ORDER)
+    for name, path in modules.items():
+        if name == "demo":
+            continue  # a user like any other
+        for imported in imports(path):
+            assert ORDER.index(imported) < ORDER.index(name), f"{name} imports {imported}"
+
+
+def test_the_public_names_are_these():
+    assert boostbins.__all__ == [
+        "METHODS", "Binner", "Bins", "ColumnSummary", "encode", "fit_bins", "kmeans", "optimal", "quantile", "uniform",
+    ]  # fmt: skip
+    assert all(hasattr(boostbins, name) for name in boostbins.__all__)
+
+
+def test_importing_it_loads_numpy_and_nothing_heavy():
+    code = "import sys, boostbins; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    heavy = {
+        "sklearn",
+        "scipy",
+        "pandas",
+        "polars",
+        "pyarrow",
+        "narwhals",
+        "matplotlib",
+        "lightgbm",
+        "xgboost",
+        "catboost",
+    }
+    assert not heavy & set(loaded)
