@@ -270,3 +270,30 @@ def test_bad_options_are_refused():
     for call in (lambda: bins.encode([[1.0]], order="A"), lambda: bins.decode([[0]], kind="median")):
         with pytest.raises(ValueError, match="order must be|kind must be"):
             call()
+
+
+def test_constant_and_empty_columns_decode():
+    bins = fit_bins([[5.0, 5.0], [np.nan, np.nan]])
+    np.testing.assert_array_equal(bins.decode([[0, 1], [1, 1]]), [[5.0, np.nan], [np.nan, np.nan]])
+
+
+def test_statistics_of_extreme_columns_can_be_written():
+    for x, w in (
+        ([-1e200, 0, 1e200], [1e-300, 1e300, 1e300]),
+        ([-1.7e308, *np.linspace(1.6e308, 1.7e308, 9)], None),
+        ([-1.7e308, 1.7e308, 1.75e308], [1e-10, 1, 1e10]),
+    ):
+        for method in ("quantile", "optimal", "kmeans"):
+            bins = fit_bins([np.array(x)], method, 2, w)
+            assert Bins.from_json(bins.to_json()).stats == bins.stats
+            assert bins.explained()["lost"][0] <= 1
+
+
+def test_stats_must_fit_the_cuts():
+    stats = fit_bins([[1.0, 2.0]]).stats
+    with pytest.raises(ValueError, match="stats must be one per column"):
+        Bins([[1.0], [2.0]], stats=stats)
+    with pytest.raises(ValueError, match="at least one column"):
+        Bins([])
+    with pytest.raises(ValueError, match="cut short"):
+        Bins.from_json("[" * 100_000)

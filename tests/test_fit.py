@@ -155,6 +155,14 @@ def test_dates_are_numbers_on_request():
         assert fit_bins(X, dates_as_numbers=True).encode(X, dates_as_numbers=True)[:, 0].tolist() == [0, 1, 2]
 
 
+def test_odd_tables():
+    masked = np.ma.array([[1.0, 2.0], [3.0, 4.0]], mask=[[False, True], [False, False]])
+    assert [s.missing for s in fit_bins(masked).stats] == [0, 1]
+    assert fit_bins(np.arange(9.0), max_bins=np.array(3)).n_bins == (3,)
+    wide = pl.DataFrame({"x": pl.Series([1, 2], dtype=pl.Int128)})
+    assert fit_bins(wide)["x"].tolist() == [1.5]
+
+
 def test_a_table_is_not_copied():
     X = np.zeros((1000, 3))
     assert np.shares_memory(read_table(X).read(1), X)
@@ -206,7 +214,10 @@ def test_bad_budgets_are_refused(max_bins):
         ([np.nan, 1.0], "finite"),
         ([1.0], r"one entry per row, shape \(2,\), got \(1,\)"),
         ([0.0, 0.0], "zero for every row"),
-        (["a", "b"], "numbers"),
+        (["1", "2"], "numbers"),
+        ([10**400, 1], "numbers"),
+        (np.array([1j, 1]), "numbers, got ndarray of dtype complex128"),
+        (np.array([1, 2], "datetime64[s]"), "numbers"),
     ],
 )
 def test_bad_weights_are_refused(weight, message):

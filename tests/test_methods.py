@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import partial
 
 import naive
@@ -149,6 +150,68 @@ def test_optimal_on_a_lattice_where_the_count_jumps_over_k():
         sizes = np.diff([*borders(values, cut(values, "optimal", k)), 1000])
         assert len(sizes) == k
         assert sizes.max() - sizes.min() <= 1
+
+
+@pytest.mark.parametrize(
+    ("values", "k"),
+    [
+        ([-0.79, 0.1, 0.3, 1e12], 3),
+        ([-99999999.999995, 0.0, 4e-6, 5e-6, 100000000.000005], 4),
+        ([-1.543e-12, -1.337e-13, 6.456e-13, 1000.0], 3),
+        ([-39 * 5e-324, -27 * 5e-324, -16 * 5e-324], 2),
+        ([0.0, 1.0, 3.0, 1e10, 2e10, 5e10, 5e10 + 1e-4], 6),
+        ([-1.7e308, -1.69e308, 0.0, 1e-300, 1.7e308], 3),
+    ],
+)
+def test_optimal_keeps_its_digits_between_far_modes(values, k):
+    found = naive.sse(values, [1] * len(values), borders(values, cut(values, "optimal", k)))
+    assert found <= naive.least_sse(values, [1] * len(values), k) * (1 + Fraction(1, 10**9))
+
+
+@given(st.lists(st.floats(-10, 10), min_size=3, max_size=8, unique=True), st.data())
+def test_optimal_with_weights_of_all_sizes(values, data):
+    values = sorted({v + 0.0 for v in values})
+    n = len(values)
+    if n < 3:
+        return
+    k = data.draw(st.integers(2, n - 1))
+    weights = [10.0 ** data.draw(st.integers(-10, 10)) for _ in values]
+    cuts = cut(values, "optimal", k, sample_weight=weights)
+    found, least = naive.sse(values, weights, borders(values, cuts)), naive.least_sse(values, weights, k)
+    whole = naive.sse(values, weights, [0])
+    assert found - least <= max(least / 10**6, whole / 10**25)
+
+
+def test_one_sentinel_does_not_spoil_the_optimum():
+    x = np.append(np.random.default_rng(0).random(2000), 1e15)
+    np.testing.assert_allclose(cut(x, "optimal", 3), [0.5, 5e14], rtol=0.1)
+
+
+def test_centers_stay_inside_the_data():
+    # Relocation takes the rows of a cluster one by one; what rounding leaves of its weight is not a cluster.
+    for seed in range(250, 280):
+        r = np.random.default_rng(seed)
+        x = np.concatenate([r.normal(size=100) * 10.0 ** r.integers(-12, 1), np.full(50, 1000.0)])
+        cuts = cut(x, "kmeans", 40, sample_weight=r.random(150))
+        assert (cuts < 1000).all()
+
+
+def test_rows_of_little_weight_have_centers_too():
+    r = np.random.default_rng(0)
+    x = np.concatenate([r.normal(0, 1, 200), r.normal(100, 1, 200), r.normal(200, 1, 200)])
+    for tiny in (1e-6, 1e-10, 1e-13):
+        w = np.repeat([1.0, tiny, tiny], 200)
+        start = [-1.0, 0.0, 1.0, 100.0, 200.0]
+        cuts = kmeans(ColumnSummary(x, w), 5, seeds=start, tol=0)
+        plain = naive.lloyd(np.sort(x), w[np.argsort(x)], start, tol=0)
+        np.testing.assert_allclose(cuts, midpoints(plain), rtol=1e-9)
+
+
+@pytest.mark.parametrize("method", sorted(METHODS))
+def test_more_bins_than_a_summary_usually_has_cells(method):
+    x = np.random.default_rng(0).permutation(np.arange(40_000.0))
+    assert len(cut(x, method, 65_535)) == 39_999
+    assert len(cut(skewed(150_000), method, 40_000)) > 20_000 or method == "uniform"
 
 
 def test_exact_sees_what_cells_hide():

@@ -226,3 +226,24 @@ def test_it_cannot_be_changed():
 def test_bad_input_is_named(arguments, message):
     with pytest.raises((ValueError, TypeError), match=message):
         ColumnSummary(**arguments)
+
+
+def test_a_nan_of_any_bits_is_missing():
+    odd = np.array([0xFFFFFFFFFFFFFFFF, 0x7FF0000000000001, 0xFFF8000000000000], np.uint64).view(np.float64)
+    x = np.concatenate([np.repeat(odd, 1000), np.tile([18231.0, 0.5], 70_000)])
+    summary = ColumnSummary(x)
+    assert summary.missing == 3000
+    assert summary.points.weight.tolist() == [70_000, 70_000]
+    assert ColumnSummary(x[::-1]) == summary
+
+
+def test_odd_arrays_are_read():
+    packed = np.zeros(200_000, dtype=[("a", "i1"), ("b", "f8")])
+    packed["b"] = np.arange(200_000) % 7
+    assert ColumnSummary(packed["b"]) == ColumnSummary(packed["b"].copy())
+    assert ColumnSummary(np.ma.array([1, 2, 9], mask=[False, False, True])) == ColumnSummary([1.0, 2.0, np.nan])
+
+
+def test_extreme_weights_do_not_break_the_description():
+    assert "2 rows" in repr(ColumnSummary([0.0, 1.0], [1.0, 1e-300]))
+    assert ColumnSummary([0.0, 1e200]).variance == np.inf

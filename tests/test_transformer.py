@@ -49,6 +49,7 @@ def test_frames_in_frames_out(backend):
     assert isinstance(out, library.DataFrame)
     assert list(out.columns) == ["price", "size"]
     assert Binner().fit(frame).get_feature_names_out().tolist() == ["price", "size"]
+    assert Binner().fit(frame).bins_ == fit_bins(frame)
 
 
 def test_it_works_where_transformers_do():

@@ -6,12 +6,12 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,8 +20,9 @@ from boostbins import _core
 from boostbins.columns import SparseColumn, read_table, summarize_column
 from boostbins.methods import MAX_BINS
 from boostbins.stats import BinStats, bin_rows, bin_stats, cost_row, frame_of
-from boostbins.summary import Floats, checked_weight
+from boostbins.summary import Floats, checked_weight, real_numbers
 
+T = TypeVar("T")
 Codes: TypeAlias = NDArray[np.uint8] | NDArray[np.uint16]
 
 _FORMAT = "boostbins.bins"
@@ -71,13 +72,20 @@ class Bins:
         stats: Iterable[BinStats] | None = None,
     ) -> None:
         frozen = tuple(_frozen_cuts(c, i) for i, c in enumerate(cuts))
+        if not frozen:
+            raise ValueError("cuts must have at least one column")
         known = tuple(f"x{i}" for i in range(len(frozen))) if names is None else tuple(map(str, names))
         if len(known) != len(frozen) or len(set(known)) != len(known):
             raise ValueError(f"names must be {len(frozen)} different names, one per column, got {known}")
+        held = None if stats is None else tuple(stats)
+        if held is not None and [len(s.weight) for s in held] != [len(c) + 1 for c in frozen]:
+            raise ValueError(
+                f"stats must be one per column, and of its bins, got {len(held)} for {len(frozen)} columns"
+            )
         set_ = object.__setattr__
         set_(self, "cuts", frozen)
         set_(self, "names", known)
-        set_(self, "stats", None if stats is None else tuple(stats))
+        set_(self, "stats", held)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"Bins are immutable: make new ones instead of setting {name}")
@@ -117,7 +125,7 @@ class Bins:
         """A SHA-256 of names and cuts: equal for equal bins, on every machine."""
         sha = hashlib.sha256(b"boostbins cuts 1")
         for name, cuts in zip(self.names, self.cuts, strict=True):
-            text = name.encode()
+            text = name.encode(errors="surrogatepass")
             sha.update(len(text).to_bytes(8, "little") + text)
             sha.update(len(cuts).to_bytes(8, "little") + cuts.astype("<f8").tobytes())
         return sha.hexdigest()
@@ -153,7 +161,7 @@ class Bins:
         """Return the bins that `to_json` wrote, of this version or an earlier one."""
         try:
             content = json.loads(text)
-        except json.JSONDecodeError as error:
+        except (json.JSONDecodeError, RecursionError) as error:
             raise ValueError(f"not the JSON of boostbins' bins, or cut short: {error}") from None
         if not isinstance(content, dict) or content.get("format") != _FORMAT:
             raise ValueError(f'not the JSON of boostbins\' bins: it has no "format": "{_FORMAT}"')
@@ -230,8 +238,7 @@ class Bins:
                 if not isinstance(column, SparseColumn):
                     encoders[i].encode(column[rows], codes[rows, i])
 
-        with ThreadPoolExecutor(checked_threads(n_threads)) as pool:
-            list(pool.map(encode_rows, range(0, table.n_rows, _ROWS_AT_ONCE)))
+        each(encode_rows, range(0, table.n_rows, _ROWS_AT_ONCE), n_threads)
         for i, column in enumerate(columns):
             if isinstance(column, SparseColumn):
                 stored = self._empty_codes((len(column.values) + 1,))
@@ -275,8 +282,8 @@ class Bins:
         cuts, stats = self.cuts[column], self._stats(column)
         low = stats.low if stats.low is not None else (cuts[0] if len(cuts) else np.nan)
         high = stats.high if stats.high is not None else (cuts[-1] if len(cuts) else np.nan)
-        left = np.concatenate([[min(low, *cuts[:1])], cuts])
-        right = np.concatenate([cuts, [max(high, *cuts[-1:])]])
+        left = np.concatenate([np.fmin(low, cuts[:1]) if len(cuts) else [low], cuts])
+        right = np.concatenate([cuts, np.fmax(high, cuts[-1:]) if len(cuts) else [high]])
         center = left / 2 + right / 2
         if kind == "center":
             return center
@@ -328,6 +335,15 @@ def encode(X: Any, bins: Bins, **options: Any) -> Codes:
     return bins.encode(X, **options)
 
 
+def each(function: Callable[[int], T], items: Iterable[int], n_threads: int | None) -> list[T]:
+    """Return `function` of all items, in threads: as many as there are processors, if not said otherwise."""
+    todo, threads = list(items), checked_threads(n_threads)
+    if min(threads, len(todo)) < 2:
+        return [function(item) for item in todo]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(function, todo))
+
+
 def checked_threads(n_threads: int | None) -> int:
     """Return the number of threads to use."""
     if n_threads is None:
@@ -338,11 +354,8 @@ def checked_threads(n_threads: int | None) -> int:
 
 
 def _frozen_cuts(cuts: ArrayLike, column: int) -> Floats:
-    try:
-        array = np.array(cuts, dtype=np.float64) + 0.0  # -0.0 is 0.0
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"cuts of column {column} must be numbers: {error}") from None
-    if array.ndim != 1 or not np.isfinite(array).all() or (np.diff(array) <= 0).any():
+    array = real_numbers(cuts if np.size(cuts) else [], f"cuts of column {column}") + 0.0  # -0.0 is 0.0
+    if array.ndim != 1 or not np.isfinite(array).all() or (array[1:] <= array[:-1]).any():
         raise ValueError(f"cuts of column {column} must be finite and ascending, without duplicates, got {array}")
     if len(array) >= MAX_BINS:
         raise ValueError(f"column {column} has {len(array)} cuts; at most {MAX_BINS - 1} are possible")

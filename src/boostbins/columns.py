@@ -118,17 +118,20 @@ def summarize_column(
         zero_weight = [float(rest.sum()) / max(n_zeros, 1)]
     if n_zeros == 0:
         return stored
-    return stored + ColumnSummary([0.0], zero_weight, max_cells=max_cells).repeated(n_zeros)
+    return stored + ColumnSummary([0.0], zero_weight, max_cells=max_cells)._repeated(n_zeros)
 
 
 def _from_array(X: NDArray[Any], dates_as_numbers: bool) -> Table:
+    if not isinstance(X, np.ma.MaskedArray):
+        X = np.asarray(X)
     if X.ndim == 1 and X.dtype != object:
         X = X[:, None]
     if X.ndim != 2:
         raise ValueError(f"X must be a table with rows and columns, got shape {X.shape} of dtype {X.dtype}")
     if X.dtype.kind in "mM":
         X = _dates(X, "X", dates_as_numbers)
-    numeric_column(X[:0, 0] if X.shape[1] else np.zeros(0))  # the type, checked once
+    if X.dtype.kind not in "biuf":
+        raise TypeError(f"X must hold numbers, got dtype {X.dtype}: convert it first, e.g. with .astype(float)")
     names = tuple(f"x{i}" for i in range(X.shape[1]))
     return Table(names, X.shape[0], False, lambda i: numeric_column(X[:, i]))
 
@@ -195,7 +198,8 @@ def _from_frame(X: Any, non_numeric: NonNumeric, dates_as_numbers: bool) -> Tabl
         if series.dtype.is_temporal():
             return _dates(series.to_numpy(), kept[i], dates_as_numbers)
         plain = series.dtype.is_integer() or series.dtype == nw.Boolean
-        if series.dtype.is_decimal() or (plain and series.null_count() > 0):
+        wide = series.dtype.is_decimal() or series.dtype in (nw.Int128, nw.UInt128)
+        if wide or (plain and series.null_count() > 0):
             series = series.cast(nw.Float64)
         values = series.to_numpy()
         return numeric_column(values if values.dtype != object else values.astype(np.float64))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from boostbins.bins import Bins, checked_threads
+from boostbins.bins import Bins, each
 from boostbins.columns import NonNumeric, read_table, summarize_column
 from boostbins.methods import MAX_BINS, MIN_BINS, Method, find_cuts, method_named
 from boostbins.stats import BinStats, bin_stats
@@ -68,35 +67,38 @@ def fit_bins(
     if weight is not None and not weight.any():
         raise ValueError("sample_weight is zero for every row: give some row a positive weight")
     target = None if y is None else checked_target(y, table.n_rows, "y")
-    max_cells = None if exact else MAX_CELLS
 
     def fit_column(i: int) -> tuple[Floats, BinStats]:
+        max_cells = None if exact else max(MAX_CELLS, 4 * budgets[i])
         summary = summarize_column(table, i, weight, target, max_cells=max_cells)
         cuts = find_cuts(summary, find, budgets[i])
         return cuts, bin_stats(summary, cuts)
 
-    with ThreadPoolExecutor(checked_threads(n_threads)) as pool:
-        fitted = list(pool.map(fit_column, range(len(table))))
+    fitted = each(fit_column, range(len(table)), n_threads)
     return Bins([cuts for cuts, _ in fitted], table.names, [stats for _, stats in fitted])
 
 
 def checked_max_bins(max_bins: int | Sequence[int] | Mapping[str, int], names: Sequence[str]) -> list[int]:
     """Return the number of bins for each column."""
-    each: list[Any]
+    budgets: list[Any]
+    if isinstance(max_bins, np.ndarray):
+        max_bins = max_bins.tolist()
     if isinstance(max_bins, Mapping):
         unknown = [name for name in max_bins if name not in names]
         absent = [name for name in names if name not in max_bins]
         if unknown or absent:
             wrong = f"has no column {unknown[0]!r}" if unknown else f"needs a number for column {absent[0]!r} too"
             raise ValueError(f"max_bins, given by name, {'names what X ' + wrong if unknown else wrong}")
-        each = [max_bins[name] for name in names]
-    elif isinstance(max_bins, Sequence | np.ndarray) and not isinstance(max_bins, str):
-        each = list(max_bins)
-        if len(each) != len(names):
-            raise ValueError(f"max_bins must be one number, or one for each of {len(names)} columns, got {len(each)}")
+        budgets = [max_bins[name] for name in names]
+    elif isinstance(max_bins, Sequence) and not isinstance(max_bins, str):
+        budgets = list(max_bins)
+        if len(budgets) != len(names):
+            raise ValueError(
+                f"max_bins must be one number, or one for each of {len(names)} columns, got {len(budgets)}"
+            )
     else:
-        each = [max_bins] * len(names)
-    for n in each:
+        budgets = [max_bins] * len(names)
+    for n in budgets:
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or not MIN_BINS <= n <= MAX_BINS:
             raise ValueError(f"max_bins must be a whole number from {MIN_BINS} to {MAX_BINS}, got {n!r}")
-    return [int(n) for n in each]
+    return [int(n) for n in budgets]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from boostbins import _core
-from boostbins.summary import ColumnSummary, Floats
+from boostbins.summary import ColumnSummary, Floats, real_numbers, run_means
 
 Method: TypeAlias = Callable[[ColumnSummary, int], ArrayLike]
 
@@ -71,7 +71,7 @@ def kmeans(
         else:
             raise ValueError(f"seeds must be 'quantile', 'k-means++' or an array of centers, got {seeds!r}")
     else:
-        start = np.ascontiguousarray(seeds, dtype=np.float64)
+        start = real_numbers(seeds, "seeds")
         if start.ndim != 1 or not 1 <= len(start) <= max_bins or not np.isfinite(start).all():
             raise ValueError(
                 f"seeds must be 1 to max_bins={max_bins} finite numbers, got an array of shape {start.shape}"
@@ -89,13 +89,10 @@ def optimal(summary: ColumnSummary, max_bins: int) -> Floats:
     """
     points = summary.points
     middle = points.middle
-    borders = _core.optimal(middle, points.weight, max_bins).astype(np.intp)
-    first = borders[:-1]
-    # Relative to the first point of each cluster, so that large offsets cost no digits.
-    cluster = np.repeat(np.arange(len(first)), np.diff(borders))
-    weight = np.add.reduceat(points.weight, first)
-    share = points.weight / weight[cluster]
-    center = middle[first] + np.add.reduceat(share * (middle - middle[first][cluster]), first)
+    if len(middle) <= max_bins:
+        return points.high[:-1]
+    first = _core.optimal(middle, points.weight, max_bins).astype(np.intp)[:-1]
+    center = run_means(middle, points.weight, first)
     cut = _halfway(center[:-1], center[1:])
     return np.clip(cut, points.high[first[1:] - 1], np.nextafter(points.low[first[1:]], -np.inf))
 
@@ -140,10 +137,7 @@ def _halfway(left: Floats, right: Floats) -> Floats:
 
 def _checked_cuts(cuts: ArrayLike, summary: ColumnSummary, method: Any, max_bins: int) -> Floats:
     name = getattr(method, "__name__", repr(method))
-    try:
-        found = np.array(cuts, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"method {name} must return an array of cuts, got {cuts!r}: {error}") from None
+    found = real_numbers(cuts, f"method {name} must return an array of cuts, and it")
     if found.ndim != 1:
         raise ValueError(f"method {name} must return a 1-D array of cuts, got shape {found.shape}")
     if len(found) > max_bins - 1:
@@ -156,8 +150,8 @@ def _checked_cuts(cuts: ArrayLike, summary: ColumnSummary, method: Any, max_bins
         # Ours may meet: quantiles do on ties. A cut outside the values would leave a bin without any.
         found = np.unique(found)
         return found[(found >= summary.min) & (found < summary.max)] + 0.0
-    if (np.diff(found) <= 0).any():
-        at = int(np.flatnonzero(np.diff(found) <= 0)[0])
+    if (wrong := found[1:] <= found[:-1]).any():
+        at = int(np.flatnonzero(wrong)[0])
         raise ValueError(
             f"method {name} must return ascending cuts without duplicates (np.unique does both), "
             f"got {found[at]} before {found[at + 1]}"

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from boostbins.summary import ColumnSummary, Floats
+from boostbins.summary import ColumnSummary, Floats, run_means
+
+_MOST = np.finfo(np.float64).max
 
 
 @dataclass(frozen=True)
@@ -31,20 +33,16 @@ def bin_stats(summary: ColumnSummary, cuts: Floats) -> BinStats:
     distinct = np.diff(np.append(first, len(middle)))
     held = np.flatnonzero(distinct)
     which = np.repeat(np.arange(len(held)), distinct[held])  # of the bins that hold something
-
-    def sums(values: Floats) -> Floats:
-        return np.add.reduceat(values, first[held]) if len(held) else values
-
-    total = sums(weight)
-    share = weight / total[which]
-    # Relative to the first value of each bin, so that large offsets cost no digits.
-    origin = middle[first[held]]
-    center = origin + 2 * sums(share * (middle / 2 - origin[which] / 2))
-    with np.errstate(over="ignore"):
-        spread = sums(share * ((middle - center[which]) ** 2 + (high - low) ** 2 / 12))
+    total, center, spread = np.zeros(0), np.zeros(0), np.zeros(0)
+    if len(held):
+        total = np.add.reduceat(weight, first[held])
+        center = run_means(middle, weight, first[held])
+        with np.errstate(over="ignore"):
+            square = np.minimum((middle - center[which]) ** 2 + (high - low) ** 2 / 12, _MOST)
+            spread = np.minimum(np.add.reduceat(weight / total[which] * square, first[held]), _MOST)
     missing, below, above = summary.apart_weight
     weights, variance = np.zeros(len(first)), np.zeros(len(first))
-    weights[held], variance[held] = total, np.minimum(spread, np.finfo(np.float64).max)
+    weights[held], variance[held] = total, spread
     weights[0] += below
     weights[-1] += above
     mean: list[float | None] = [None] * len(first)

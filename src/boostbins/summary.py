@@ -111,8 +111,8 @@ class ColumnSummary:
         merged = _core.merge(self._with_moments(width), other._with_moments(width), max_cells or _UNBOUNDED)
         return ColumnSummary._of(merged, max_cells)
 
-    def repeated(self, times: int) -> ColumnSummary:
-        """Return the summary of the same rows, each `times` times."""
+    def _repeated(self, times: int) -> ColumnSummary:
+        """Return the summary of the same rows, each so many times."""
         cells, moments, level, sample, apart, apart_weight, span = self._state
         n = (apart[0] * times, apart[1] * times, apart[2] * times)
         w = (apart_weight[0] * times, apart_weight[1] * times, apart_weight[2] * times)
@@ -221,13 +221,14 @@ class ColumnSummary:
     def variance(self) -> float:
         """The variance of the finite values (of the population)."""
         scale, second, _ = self._central_moments
-        return float(np.float64(scale) ** 2 * second)
+        with np.errstate(over="ignore", under="ignore"):
+            return float(np.float64(scale) ** 2 * second)
 
     @property
     def skew(self) -> float:
         """The skewness of the finite values (of the population); 0 for a constant column."""
         _, second, third = self._central_moments
-        return third / second**1.5 if second > 0 else 0.0
+        return third / second / second**0.5 if second > 0 else 0.0
 
     @cached_property
     def _central_moments(self) -> tuple[float, float, float]:
@@ -311,6 +312,8 @@ class ColumnSummary:
         if struct.unpack("<I", data[-4:])[0] != zlib.crc32(body):
             raise ValueError("the summary's bytes are damaged or cut short: its checksum is wrong; build it again")
         n, width, n_sample, max_cells, level = fields[2:7]
+        if max_cells and n > max(max_cells, 2):
+            raise ValueError("these bytes are not a boostbins summary: it would have more cells than it may")
         numbers = np.frombuffer(body, "<u8", offset=_HEADER.size).astype(np.uint64)
         cells, moments, sample = np.split(numbers, [2 * n, 2 * n + n * width])
         state = (
@@ -364,20 +367,35 @@ def _lerp(a: Floats, b: Floats, t: Floats) -> Floats:
     """Interpolate as NumPy's quantiles do: from the nearer end, so that t = 1 gives b."""
     near = t < 0.5
     half = b / 2 - a / 2  # b - a may overflow
-    start: Floats = np.where(near, a, b)
-    return start + half * (2 * np.where(near, t, t - 1))
+    mixed: Floats = np.where(near, a, b) + half * (2 * np.where(near, t, t - 1))
+    return mixed
+
+
+def run_means(middle: Floats, weight: Floats, first: NDArray[np.intp]) -> Floats:
+    """Return the weighted means of runs of ascending points, which begin at `first` and are not empty."""
+    run = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(middle))))
+    share = weight / np.add.reduceat(weight, first)[run]
+    # Relative to the first of each run, so that large offsets cost no digits; halved, so that nothing overflows.
+    start = middle[first]
+    mean = 2 * (start / 2 + np.add.reduceat(share * (middle / 2 - start[run] / 2), first))
+    return np.clip(mean, start, middle[np.append(first[1:], len(middle)) - 1])
 
 
 def numeric_column(column: ArrayLike) -> NDArray[Any]:
     """Return a 1-D array of a type that the kernels read."""
+    if isinstance(column, np.ma.MaskedArray):
+        column = np.ma.filled(column.astype(np.float64), np.nan)
     values = np.asarray(column)
     if values.ndim != 1:
         raise ValueError(f"a column must have one dimension, got shape {values.shape}")
-    if values.dtype.char in _KERNEL_TYPES and values.dtype.isnative:
-        return values
-    if values.dtype.kind in "biuf":
+    if values.dtype.kind not in "biuf":
+        raise TypeError(
+            f"a column must hold numbers, got dtype {values.dtype}: convert it first, e.g. with .astype(float)"
+        )
+    if values.dtype.char not in _KERNEL_TYPES or not values.dtype.isnative:
         return values.astype(np.float32 if values.dtype.itemsize < 4 else np.float64)
-    raise TypeError(f"a column must hold numbers, got dtype {values.dtype}: convert it first, e.g. with .astype(float)")
+    # A field of packed records lies at odd places.
+    return values if values.strides[0] % values.dtype.itemsize == 0 else values.copy()
 
 
 def checked_weight(weight: ArrayLike, n_rows: int, name: str) -> Floats:
@@ -402,13 +420,21 @@ def checked_target(target: ArrayLike, n_rows: int, name: str) -> Floats:
 
 
 def _row_numbers(values: ArrayLike, n_rows: int, name: str) -> Floats:
-    try:
-        numbers = np.ascontiguousarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{name} must hold numbers, got {type(values).__name__}: {error}") from None
+    numbers = real_numbers(values, name)
     if numbers.shape != (n_rows,):
         raise ValueError(f"{name} must have one entry per row, shape ({n_rows},), got {numbers.shape}")
     return numbers
+
+
+def real_numbers(values: ArrayLike, name: str) -> Floats:
+    """Return real numbers as a contiguous array of float64."""
+    try:
+        numbers = np.asarray(values)
+    except ValueError as error:
+        raise TypeError(f"{name} must be an array of numbers: {error}") from None
+    if numbers.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must hold numbers, got {type(values).__name__} of dtype {numbers.dtype}")
+    return np.ascontiguousarray(numbers, dtype=np.float64)
 
 
 def _checked_max_cells(max_cells: int | None) -> int | None:

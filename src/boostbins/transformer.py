@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from boostbins.bins import Codes
+from boostbins.bins import Bins, Codes
 from boostbins.fit import fit_bins
 from boostbins.methods import Method
 
@@ -74,7 +74,8 @@ class Binner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ig
         sample_weight : array of shape (rows,), optional
         """
         values = self._values(X, reset=True)
-        self.bins_ = fit_bins(values, self.method, self.max_bins, sample_weight, self.n_threads, exact=self.exact)
+        bins = fit_bins(values, self.method, self.max_bins, sample_weight, self.n_threads, exact=self.exact)
+        self.bins_ = Bins(bins.cuts, getattr(self, "feature_names_in_", bins.names), bins.stats)
         return self
 
     def transform(self, X: Any) -> Codes:
@@ -86,7 +87,7 @@ class Binner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ig
         """Return for every code the mean of what its bin held, and NaN for missing ones."""
         check_is_fitted(self)
         codes = np.asarray(X)
-        if codes.dtype.kind == "f" and (codes == np.rint(codes)).all():
+        if codes.dtype.kind == "f" and np.isfinite(codes).all() and (codes == np.rint(codes)).all():
             codes = codes.astype(np.int64)
         return self.bins_.decode(codes)
 

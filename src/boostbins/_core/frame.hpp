@@ -33,27 +33,45 @@ struct Double2 {
 
 inline double difference(const Double2& a, const Double2& b) { return (a.high - b.high) + (a.low - b.low); }
 
+// The same with the rounding error of the difference kept.
+inline Double2 difference2(const Double2& a, const Double2& b) {
+    Double2 out = a;
+    out.add(-b.high);
+    out.low -= b.low;
+    return out;
+}
+
+// The index of the weighted median.
+inline size_t median_of(const double* weights, size_t n) {
+    const double half = std::accumulate(weights, weights + n, 0.0) / 2;
+    double sum = 0;
+    size_t median = 0;
+    for (; median + 1 < n && sum + weights[median] < half; ++median) sum += weights[median];
+    return median;
+}
+
 // Points shifted to the median and scaled by a power of two, so that no square over- or underflows.
-struct Frame {
-    double origin;
-    int exponent;
-
-    Frame(const double* values, const double* weights, size_t n) {
-        const double half = std::accumulate(weights, weights + n, 0.0) / 2;
-        double sum = 0;
-        for (median = 0; median + 1 < n && sum + weights[median] < half; ++median) sum += weights[median];
-        origin = values[median];
-        const double reach = std::max(values[n - 1] / 2 - origin / 2, origin / 2 - values[0] / 2);
-        std::frexp(reach, &exponent);
+class Frame {
+  public:
+    Frame(const double* values, const double* weights, size_t n) : median(median_of(weights, n)) {
+        origin_ = values[median];
+        const double low = values[0], high = values[n - 1];
+        // Halved only where differences overflow: a subnormal has no half.
+        if (!std::isfinite(high - low)) unit_ = 0.5;
+        std::frexp(std::max(high * unit_ - origin_ * unit_, origin_ * unit_ - low * unit_), &exponent_);
     }
 
-    size_t median;
+    const size_t median;
 
-    double relative(double x) const { return std::ldexp(x / 2 - origin / 2, -exponent); }
-    double absolute(double x) const {
-        const double half = std::ldexp(x, exponent) + origin / 2;
-        return half * 2;
+    double relative(double x) const { return relative(x, origin_); }
+    double relative(double x, double origin) const {
+        return std::ldexp(x * unit_ - origin * unit_, -exponent_);
     }
+    double absolute(double x) const { return (std::ldexp(x, exponent_) + origin_ * unit_) / unit_; }
+
+  private:
+    double origin_, unit_ = 1;
+    int exponent_ = 0;
 };
 
 }  // namespace boostbins

@@ -52,7 +52,11 @@ class Lloyd {
             sum.add_product(-weight_[i], x_[i]);
             sums_[i] = sum;
         }
-        for (size_t i = 0; i < n; ++i) weights_[i + 1] = weights_[i] + weight_[i];
+        Double2 total;
+        for (size_t i = 0; i < n; ++i) {
+            total.add(weight_[i]);
+            weights_[i + 1] = total;
+        }
     }
 
     // Moves the centers; returns the number of iterations. tol is relative to the variance of the column.
@@ -86,8 +90,7 @@ class Lloyd {
         }
     };
     struct Mass {
-        double weight = 0;
-        Double2 sum;
+        Double2 weight, sum;
     };
 
     double variance() const {
@@ -121,7 +124,7 @@ class Lloyd {
         return to_left < to_right || (to_left == to_right && left < right);
     }
 
-    double centred(double x) const { return std::ldexp(x / 2 - column_mean_ / 2, -frame_.exponent); }
+    double centred(double x) const { return frame_.relative(x, column_mean_); }
 
     double rounded_center(size_t j) const {
         const double center = centred(frame_.absolute(centers_[j]));
@@ -178,8 +181,8 @@ class Lloyd {
         if (border.fraction > 0) {
             const size_t p = border.point;
             const double part = border.fraction * weight_[p];
-            mass.weight += part;
-            mass.sum.add_product(part, x_[p] - half_[p] + border.fraction * half_[p]);
+            mass.weight.add(part);
+            mass.sum.add(part * (x_[p] - half_[p] + border.fraction * half_[p]));
         }
         return mass;
     }
@@ -207,12 +210,13 @@ class Lloyd {
         const size_t k = centers_.size();
         masses_.assign(k, {0, 0});
         members_.assign(k, {0, 0});
-        Mass before{0, sums_[0]};
+        Mass before{{}, sums_[0]};
         size_t begin = 0;
         for (const Border& border : borders_) {
             const Mass after = mass_before(border);
-            masses_[border.owner] = {after.weight - before.weight, difference(after.sum, before.sum)};
-            members_[border.owner] = {begin, border.point};
+            masses_[border.owner] = {difference(after.weight, before.weight),
+                                     difference(after.sum, before.sum)};
+            members_[border.owner] = {begin, border.point + (border.fraction > 0)};
             before = after;
             begin = border.point;
         }
@@ -223,7 +227,7 @@ class Lloyd {
         const double fallback = heaviest->sum / heaviest->weight;
         double shift = 0;
         for (size_t j = 0; j < k; ++j) {
-            const double center = masses_[j].weight > 0 ? masses_[j].sum / masses_[j].weight : fallback;
+            const double center = masses_[j].weight > 0 ? center_of(j) : fallback;
             shift += (center - centers_[j]) * (center - centers_[j]);
             centers_[j] = center;
         }
@@ -231,6 +235,15 @@ class Lloyd {
                                          [&](size_t a, size_t b) { return centers_[a] < centers_[b]; }))
             sort_centers();
         return shift;
+    }
+
+    // Within the points that it is the mean of, whatever is left of a cluster that lost its rows by
+    // relocation.
+    double center_of(size_t j) const {
+        const double center = masses_[j].sum / masses_[j].weight;
+        const auto [begin, end] = members_[j];
+        if (begin == end) return center;
+        return std::min(std::max(center, x_[begin] - half_[begin]), end_[end - 1]);
     }
 
     // Each empty cluster takes one of the rows that are farthest from their centers.
@@ -252,7 +265,7 @@ class Lloyd {
             begin = border.point;
         }
         const auto farther = [](const Far& a, const Far& b) {
-            return a.distance > b.distance || (a.distance == b.distance && a.point < b.point);
+            return a.distance > b.distance || (a.distance == b.distance && a.point > b.point);
         };
         const size_t wanted = std::min(empty.size(), far.size());
         std::partial_sort(far.begin(), far.begin() + static_cast<std::ptrdiff_t>(wanted), far.end(), farther);
@@ -288,8 +301,7 @@ class Lloyd {
     double column_mean_;
     Frame frame_;
     std::vector<double> x_, half_, end_, weight_;  // in the frame; weights at most 1
-    std::vector<double> weights_;                  // prefix sums
-    std::vector<Double2> sums_;
+    std::vector<Double2> weights_, sums_;          // prefix sums
     std::vector<double> centers_;
     std::vector<size_t> order_;  // of the centers, ascending
     std::vector<Border> borders_, old_borders_;

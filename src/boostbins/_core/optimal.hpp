@@ -23,17 +23,21 @@ class OptimalPartition {
   public:
     // n distinct, ascending values; more than k of them.
     OptimalPartition(const double* values, const double* weights, size_t n, size_t k)
-        : n_(n), k_(k), x_(n), w_(n) {
-        const Frame frame(values, weights, n);
-        median_ = frame.median;
+        : n_(n), k_(k), median_(median_of(weights, n)), x_(n), w_(n) {
+        // Halved only where differences overflow: a subnormal has no half.
+        const double unit = std::isfinite(values[n - 1] - values[0]) ? 1 : 0.5;
+        std::vector<double> gaps(n - 1);
+        for (size_t i = 0; i + 1 < n; ++i) gaps[i] = values[i + 1] * unit - values[i] * unit;
         int exponent;
-        std::frexp(*std::max_element(weights, weights + n), &exponent);
-        for (size_t i = 0; i < n; ++i) {
-            x_[i] = frame.relative(values[i]);
-            w_[i] = std::ldexp(weights[i], -exponent);
-        }
-        log2_unit_ = exponent + 2 * (frame.exponent + 1);
-        clip_gaps();
+        std::frexp(values[n - 1] * unit - values[0] * unit, &exponent);
+        scale(gaps, exponent);
+        int weight_exponent;
+        std::frexp(*std::max_element(weights, weights + n), &weight_exponent);
+        for (size_t i = 0; i < n; ++i) w_[i] = std::ldexp(weights[i], -weight_exponent);
+        log2_unit_ += weight_exponent + (unit < 1 ? 2 : 0);
+        clip(gaps);
+        for (size_t i = median_; i + 1 < n; ++i) x_[i + 1] = x_[i] + gaps[i];
+        for (size_t i = median_; i-- > 0;) x_[i] = x_[i + 1] - gaps[i];
         sum_outward();
     }
 
@@ -44,6 +48,9 @@ class OptimalPartition {
         fine.borders.resize(n_ + 1);
         std::iota(fine.borders.begin(), fine.borders.end(), size_t{0});
         lambda_ = first_guess();
+        // What rounding can do to a cost, beside what a cluster is worth.
+        const double noise = 2.3e-16 * (std::fabs(prefix_[0].square) + std::fabs(prefix_[n_].square));
+        precise_ = !(noise < kTolerance * lambda_) || lightest() < kTolerance * 1e-4;
         Guess guess(k_);
         for (int pass = 1;; ++pass) {
             const bool guessed =
@@ -63,6 +70,7 @@ class OptimalPartition {
   private:
     static constexpr int kGuesses = 12;
     static constexpr size_t kPointsPerCluster = 16;
+    static constexpr double kTolerance = 1e-8;
 
     struct Solution {
         double lambda;  // 0: not from a pass
@@ -74,108 +82,142 @@ class OptimalPartition {
     // The cost of points i..j-1 in one cluster: their weighted sum of squares around their mean.
     double cost(size_t i, size_t j) const {
         const Prefix &a = prefix_[i], &b = prefix_[j];
+        if (precise_) return precise_cost(i, j);
         const double sum = b.sum - a.sum;
         return (b.square - a.square) - sum * sum / (b.weight - a.weight);
     }
 
-    // The same from the points themselves: slower, and without cancellation.
-    double stable_cost(size_t i, size_t j) const {
-        double weight = 0, sum = 0;
-        const double origin = x_[i + (j - i) / 2];
-        for (size_t p = i; p < j; ++p) {
-            weight += w_[p];
-            sum += w_[p] * (x_[p] - origin);
-        }
-        const double mean = origin + sum / weight;
-        double square = 0;
-        for (size_t p = i; p < j; ++p) square += w_[p] * (x_[p] - mean) * (x_[p] - mean);
-        return square;
+    // The same in doubled precision, for when the squares that cancel are too large for one.
+    double precise_cost(size_t i, size_t j) const {
+        const Prefix2 &a = prefix2_[i], &b = prefix2_[j];
+        const Double2 weight = difference2(b.weight, a.weight), sum = difference2(b.sum, a.sum);
+        const double total = weight.high + weight.low;
+        const double mean = (sum.high + sum.low) / total;
+        // Around a rounded mean, which adds no more than the square of its rounding.
+        Double2 cost = difference2(b.square, a.square);
+        cost.add_product(-2 * mean, sum.high);
+        cost.add(-2 * mean * sum.low);
+        Double2 square;
+        square.add_product(mean, mean);
+        cost.add_product(square.high, weight.high);
+        cost.add(square.high * weight.low);
+        cost.add(square.low * weight.high);
+        return cost.high + cost.low;
     }
 
     // Companding: the best density of clusters is proportional to the cube root of that of the points
     // (Panter & Dite 1951). Each point's share of it.
-    std::vector<double> companding() const {
+    std::vector<double> companding(const std::vector<double>& gaps) const {
         std::vector<double> share(n_);
         for (size_t i = 0; i < n_; ++i) {
-            const double left = i ? (x_[i - 1] + x_[i]) / 2 : x_[0];
-            const double right = i + 1 < n_ ? (x_[i] + x_[i + 1]) / 2 : x_[n_ - 1];
-            share[i] = std::cbrt(w_[i] * (right - left) * (right - left));
+            const double width = ((i ? gaps[i - 1] : 0) + (i + 1 < n_ ? gaps[i] : 0)) / 2;
+            share[i] = std::cbrt(w_[i] * width * width);
         }
         return share;
     }
 
-    // At least the lambda at which k clusters are best: the cost of some half as many, spread over the rest.
-    double lambda_bound() const {
-        const size_t half = k_ / 2;
-        std::vector<double> gaps(n_ - 1);
-        for (size_t i = 0; i + 1 < n_; ++i) gaps[i] = x_[i + 1] - x_[i];
-        std::vector<double> sorted = gaps;
-        std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(half - 1), sorted.end(),
-                         std::greater<>());
-        const double widest = sorted[half - 1];
-        double by_gaps = 0;
-        size_t begin = 0;
-        for (size_t i = 1; i <= n_; ++i)
-            if (i == n_ || gaps[i - 1] > widest) {  // at most half - 1 of these
-                by_gaps += stable_cost(begin, i);
-                begin = i;
+    // The cost of the clusters that end after the points that say so, from gaps: without cancellation.
+    template <class EndsAfter>
+    double cost_of(const std::vector<double>& gaps, EndsAfter ends_after) const {
+        double total = 0, weight = 0, sum = 0, square = 0, x = 0;
+        for (size_t i = 0; i < n_; ++i) {
+            // Updated by what the point adds (Welford 1962), relative to the cluster's first point.
+            weight += w_[i];
+            const double before = x - sum;
+            sum += before * (w_[i] / weight);
+            square += w_[i] * before * (x - sum);
+            if (i + 1 < n_ && !ends_after(i)) {
+                x += gaps[i];
+                continue;
             }
-        const std::vector<double> share = companding();
-        const double total = std::accumulate(share.begin(), share.end(), 0.0);
-        double by_share = 0, sum = 0;
-        begin = 0;
-        for (size_t i = 0, cluster = 1; i < n_; ++i) {
-            sum += share[i];
-            const bool full =
-                cluster < half && sum * static_cast<double>(half) >= total * static_cast<double>(cluster);
-            if (!full && i + 1 < n_) continue;
-            by_share += stable_cost(begin, i + 1);
-            begin = i + 1;
-            ++cluster;
+            total += square;
+            weight = sum = square = x = 0;
         }
-        return std::min(by_gaps, by_share) / static_cast<double>(k_ - half) * 1.01;
+        return total;
+    }
+
+    // At least the lambda at which k clusters are best: what some j < k clusters cost, spread over the rest.
+    double lambda_bound(const std::vector<double>& gaps) const {
+        std::vector<double> sorted = gaps;
+        std::sort(sorted.begin(), sorted.end(), std::greater<>());
+        const std::vector<double> share = companding(gaps);
+        const double total = std::accumulate(share.begin(), share.end(), 0.0);
+        double bound = std::numeric_limits<double>::infinity();
+        for (size_t rest = k_ - k_ / 2; rest > 0; rest /= 2) {
+            const size_t j = k_ - rest;
+            const double widest = sorted[j - 1];
+            const double by_gaps =
+                cost_of(gaps, [&](size_t i) { return gaps[i] > widest; });  // at most j - 1 are
+            double sum = 0;
+            size_t cluster = 1;
+            const double by_share = cost_of(gaps, [&](size_t i) {
+                sum += share[i];
+                const bool full =
+                    cluster < j && sum * static_cast<double>(j) >= total * static_cast<double>(cluster);
+                cluster += full;
+                return full;
+            });
+            const double found = std::min(by_gaps, by_share) / static_cast<double>(rest);
+            const bool better = found < bound / 2;
+            bound = std::min(bound, found);
+            if (!better) break;  // it pays only while a few gaps dwarf all else
+        }
+        return bound * 1.01;
     }
 
     // A gap so wide that every optimal solution cuts it may be narrowed until it is only just so wide: the
     // clusters and their costs stay as they are, and sums no longer drown narrow groups that lie far apart.
-    void clip_gaps() {
+    void clip(std::vector<double>& gaps) {
         if (k_ < 2) return;
-        for (int round = 0; round < 16; ++round) {
-            const double bound = std::max(lambda_bound(), 1e-290), range = x_[n_ - 1] - x_[0];
-            std::vector<double> clipped(n_);
-            const auto clip = [&](size_t i) {  // the gap after point i
-                const double limit = std::sqrt(bound / w_[i] + bound / w_[i + 1]) * 1.0001;
-                return std::min(x_[i + 1] - x_[i], limit);
-            };
-            for (size_t i = median_; i + 1 < n_; ++i) clipped[i + 1] = clipped[i] + clip(i);
-            for (size_t i = median_; i-- > 0;) clipped[i] = clipped[i + 1] - clip(i);
-            const double new_range = clipped[n_ - 1] - clipped[0];
+        double range = std::accumulate(gaps.begin(), gaps.end(), 0.0);
+        for (int round = 0; round < 64; ++round) {
+            const double bound = std::max(lambda_bound(gaps), 1e-290), old_range = range;
+            range = 0;
+            for (size_t i = 0; i + 1 < n_; ++i)
+                range += gaps[i] = std::min(gaps[i], std::sqrt(bound / w_[i] + bound / w_[i + 1]) * 1.0001);
             int exponent;
-            std::frexp(new_range, &exponent);
-            for (size_t i = 0; i < n_; ++i) x_[i] = std::ldexp(clipped[i], -exponent);
-            log2_unit_ += 2 * exponent;
-            if (new_range > range / 4) break;
+            std::frexp(range, &exponent);
+            scale(gaps, exponent);
+            const bool clipped_little = range > old_range / 4;
+            range = std::ldexp(range, -exponent);
+            if (clipped_little) break;
         }
+    }
+
+    void scale(std::vector<double>& gaps, int exponent) {
+        for (double& gap : gaps) gap = std::ldexp(gap, -exponent);
+        log2_unit_ += 2 * exponent;
     }
 
     void sum_outward() {
         prefix_.resize(n_ + 1);
-        Double2 weight, sum, square;
+        prefix2_.resize(n_ + 1);
+        Prefix2 sums;
         const auto add = [&](size_t i, double sign) {
-            weight.add(sign * w_[i]);
-            sum.add_product(sign * w_[i], x_[i]);
-            square.add_product(sign * w_[i] * x_[i], x_[i]);
-            return Prefix{weight.high + weight.low, sum.high + sum.low, square.high + square.low};
+            const double w = sign * w_[i];
+            sums.weight.add(w);
+            sums.sum.add_product(w, x_[i]);
+            Double2 square;
+            square.add_product(x_[i], x_[i]);
+            sums.square.add_product(w, square.high);
+            sums.square.add(w * square.low);
+            return sums;
         };
-        for (size_t i = median_; i < n_; ++i) prefix_[i + 1] = add(i, 1);
-        weight = sum = square = {};
-        for (size_t i = median_; i-- > 0;) prefix_[i] = add(i, -1);
+        for (size_t i = median_; i < n_; ++i) prefix2_[i + 1] = add(i, 1);
+        sums = {};
+        for (size_t i = median_; i-- > 0;) prefix2_[i] = add(i, -1);
+        for (size_t i = 0; i <= n_; ++i) {
+            const Prefix2& p = prefix2_[i];
+            prefix_[i] = {p.weight.high + p.weight.low, p.sum.high + p.sum.low, p.square.high + p.square.low};
+        }
     }
 
     // From the companding density; with many points, from the optimum of fewer, each the mean of some of
     // them.
     double first_guess() const {
-        const std::vector<double> share = companding();
+        std::vector<double> gaps(n_ - 1);
+        for (size_t i = 0; i + 1 < n_; ++i) gaps[i] = x_[i + 1] - x_[i];
+        const std::vector<double> share = companding(gaps);
         const double total = std::accumulate(share.begin(), share.end(), 0.0);
         const size_t fewer = kPointsPerCluster * k_;
         if (n_ < 2 * fewer) {
@@ -290,18 +332,27 @@ class OptimalPartition {
         return fine.borders;  // not reached: such an i exists for any two partitions with these counts
     }
 
+    double lightest() const {
+        return *std::min_element(w_.begin(), w_.end()) / (prefix_[n_].weight - prefix_[0].weight);
+    }
+
     struct Prefix {
         double weight = 0, sum = 0, square = 0;
+    };
+    struct Prefix2 {
+        Double2 weight, sum, square;
     };
     struct Candidate {
         size_t border, start;  // wins for ends from `start` on, until the next candidate does
     };
 
-    size_t n_, k_, median_ = 0;
+    size_t n_, k_, median_;
     double lambda_ = 0;
     int log2_unit_ = 0;  // costs are in units of 2^this
     std::vector<double> x_, w_;
     std::vector<Prefix> prefix_;
+    std::vector<Prefix2> prefix2_;
+    bool precise_ = false;
     std::vector<double> best_;
     std::vector<size_t> previous_;
     std::vector<Candidate> queue_;

@@ -59,7 +59,7 @@ class BottomSample {
 
   private:
     static constexpr size_t kCellsPerValue = 8;
-    static constexpr uint64_t kEmpty = std::numeric_limits<uint64_t>::max();  // a NaN, never offered
+    static constexpr uint64_t kEmpty = kSignBit;  // -0.0, which canonical bits never are
 
     void reserve() {
         size_t capacity = 8;

@@ -52,7 +52,12 @@ struct Picked {
 // Single values in a hash table that grows with them.
 class ValueTable {
   public:
-    explicit ValueTable(const Rows& rows) : rows_(&rows), n_moments_(rows.n_moments()) { clear(kFirstBits); }
+    // With room for so many values before it grows.
+    ValueTable(const Rows& rows, size_t expected) : rows_(&rows), n_moments_(rows.n_moments()) {
+        int bits = kFirstBits;
+        while ((size_t{1} << bits) < 3 * expected) ++bits;
+        clear(bits);
+    }
 
     size_t size() const { return used_; }
 
@@ -96,8 +101,8 @@ class ValueTable {
     }
 
   private:
-    static constexpr uint64_t kEmpty = std::numeric_limits<uint64_t>::max();  // a NaN
-    static constexpr int kFirstBits = 12;
+    static constexpr uint64_t kEmpty = kSignBit;  // -0.0, which canonical bits never are
+    static constexpr int kFirstBits = 8;
 
     struct Slot {
         uint64_t bits, count;
@@ -248,7 +253,7 @@ class Summarizer {
           max_cells_(max_cells),
           n_moments_(rows.n_moments()),
           sample_(max_cells),
-          table_(rows_) {
+          table_(rows_, 0) {
         out_.list.n_moments = n_moments_;
     }
 
@@ -339,7 +344,7 @@ class Summarizer {
 
     void restart(int level) {
         level_ = level;
-        table_ = ValueTable(rows_);
+        table_ = ValueTable(rows_, level > 0 ? 0 : guide_.size());
         windows_ = level > 0 ? CellWindows(guide_, Level(level), n_moments_) : CellWindows();
         outside_.clear();
     }
@@ -366,9 +371,9 @@ class Summarizer {
     }
 
     void take(CellList&& list) {
-        const bool was_exact = out_.list.level == 0 && list.level == 0;
-        CellList all = merged(out_.list, list, std::numeric_limits<size_t>::max());
-        if (was_exact && all.cells.size() > max_cells_)
+        CellList all = out_.list.cells.empty() ? std::move(list)
+                                               : merged(out_.list, list, std::numeric_limits<size_t>::max());
+        if (all.level == 0 && all.cells.size() > max_cells_)
             sample_.offer_distinct(all.cells.size(), [&](size_t i) { return all.cells[i].key; });
         make_canonical(all, max_cells_);
         out_.list = std::move(all);
