@@ -38,7 +38,7 @@ class OptimalPartition {
         clip(gaps);
         for (size_t i = median_; i + 1 < n; ++i) x_[i + 1] = x_[i] + gaps[i];
         for (size_t i = median_; i-- > 0;) x_[i] = x_[i + 1] - gaps[i];
-        sum_outward();
+        prepare_sums();
     }
 
     // The first point of each cluster, and n.
@@ -48,9 +48,6 @@ class OptimalPartition {
         fine.borders.resize(n_ + 1);
         std::iota(fine.borders.begin(), fine.borders.end(), size_t{0});
         lambda_ = first_guess();
-        // What rounding can do to a cost, beside what a cluster is worth.
-        const double noise = 2.3e-16 * (std::fabs(prefix_[0].square) + std::fabs(prefix_[n_].square));
-        precise_ = !(noise < kTolerance * lambda_) || lightest() < kTolerance * 1e-4;
         Guess guess(k_);
         for (int pass = 1;; ++pass) {
             const bool guessed =
@@ -70,7 +67,8 @@ class OptimalPartition {
   private:
     static constexpr int kGuesses = 12;
     static constexpr size_t kPointsPerCluster = 16;
-    static constexpr double kTolerance = 1e-8;
+    static constexpr double kNoise = 1e-7;      // of a cluster's worth: more calls for doubled precision
+    static constexpr double kLightest = 1e-12;  // share of the weight: less does too
 
     struct Solution {
         double lambda;  // 0: not from a pass
@@ -107,13 +105,13 @@ class OptimalPartition {
 
     // Companding: the best density of clusters is proportional to the cube root of that of the points
     // (Panter & Dite 1951). Each point's share of it.
-    std::vector<double> companding(const std::vector<double>& gaps) const {
-        std::vector<double> share(n_);
+    void compand(const std::vector<double>& gaps) {
+        share_.resize(n_);
+        total_share_ = 0;
         for (size_t i = 0; i < n_; ++i) {
             const double width = ((i ? gaps[i - 1] : 0) + (i + 1 < n_ ? gaps[i] : 0)) / 2;
-            share[i] = std::cbrt(w_[i] * width * width);
+            total_share_ += share_[i] = std::cbrt(w_[i] * width * width);
         }
-        return share;
     }
 
     // The cost of the clusters that end after the points that say so, from gaps: without cancellation.
@@ -138,22 +136,21 @@ class OptimalPartition {
 
     // At least the lambda at which k clusters are best: what some j < k clusters cost, spread over the rest.
     double lambda_bound(const std::vector<double>& gaps) const {
-        std::vector<double> sorted = gaps;
-        std::sort(sorted.begin(), sorted.end(), std::greater<>());
-        const std::vector<double> share = companding(gaps);
-        const double total = std::accumulate(share.begin(), share.end(), 0.0);
+        std::vector<double> ranked = gaps;
         double bound = std::numeric_limits<double>::infinity();
         for (size_t rest = k_ - k_ / 2; rest > 0; rest /= 2) {
             const size_t j = k_ - rest;
-            const double widest = sorted[j - 1];
+            const auto rank = ranked.begin() + static_cast<std::ptrdiff_t>(j - 1);
+            std::nth_element(ranked.begin(), rank, ranked.end(), std::greater<>());
+            const double widest = *rank;
             const double by_gaps =
                 cost_of(gaps, [&](size_t i) { return gaps[i] > widest; });  // at most j - 1 are
             double sum = 0;
             size_t cluster = 1;
             const double by_share = cost_of(gaps, [&](size_t i) {
-                sum += share[i];
-                const bool full =
-                    cluster < j && sum * static_cast<double>(j) >= total * static_cast<double>(cluster);
+                sum += share_[i];
+                const bool full = cluster < j &&
+                                  sum * static_cast<double>(j) >= total_share_ * static_cast<double>(cluster);
                 cluster += full;
                 return full;
             });
@@ -168,6 +165,7 @@ class OptimalPartition {
     // A gap so wide that every optimal solution cuts it may be narrowed until it is only just so wide: the
     // clusters and their costs stay as they are, and sums no longer drown narrow groups that lie far apart.
     void clip(std::vector<double>& gaps) {
+        compand(gaps);
         if (k_ < 2) return;
         double range = std::accumulate(gaps.begin(), gaps.end(), 0.0);
         for (int round = 0; round < 64; ++round) {
@@ -178,6 +176,7 @@ class OptimalPartition {
             int exponent;
             std::frexp(range, &exponent);
             scale(gaps, exponent);
+            if (range < old_range || exponent != 0) compand(gaps);
             const bool clipped_little = range > old_range / 4;
             range = std::ldexp(range, -exponent);
             if (clipped_little) break;
@@ -189,9 +188,9 @@ class OptimalPartition {
         log2_unit_ += 2 * exponent;
     }
 
-    void sum_outward() {
-        prefix_.resize(n_ + 1);
-        prefix2_.resize(n_ + 1);
+    // Prefix sums, outward from the median: visits each of them, with its place.
+    template <class Visit>
+    void sum_outward(Visit visit) const {
         Prefix2 sums;
         const auto add = [&](size_t i, double sign) {
             const double w = sign * w_[i];
@@ -201,37 +200,52 @@ class OptimalPartition {
             square.add_product(x_[i], x_[i]);
             sums.square.add_product(w, square.high);
             sums.square.add(w * square.low);
-            return sums;
         };
-        for (size_t i = median_; i < n_; ++i) prefix2_[i + 1] = add(i, 1);
-        sums = {};
-        for (size_t i = median_; i-- > 0;) prefix2_[i] = add(i, -1);
-        for (size_t i = 0; i <= n_; ++i) {
-            const Prefix2& p = prefix2_[i];
-            prefix_[i] = {p.weight.high + p.weight.low, p.sum.high + p.sum.low, p.square.high + p.square.low};
+        visit(median_, sums);
+        for (size_t i = median_; i < n_; ++i) {
+            add(i, 1);
+            visit(i + 1, sums);
         }
+        sums = {};
+        for (size_t i = median_; i-- > 0;) {
+            add(i, -1);
+            visit(i, sums);
+        }
+    }
+
+    void prepare_sums() {
+        prefix_.resize(n_ + 1);
+        sum_outward([&](size_t i, const Prefix2& p) {
+            prefix_[i] = {p.weight.high + p.weight.low, p.sum.high + p.sum.low, p.square.high + p.square.low};
+        });
+        // What rounding can do to a cost, beside what a cluster is worth.
+        const double noise = 2.3e-16 * (std::fabs(prefix_[0].square) + std::fabs(prefix_[n_].square));
+        const double lightest =
+            *std::min_element(w_.begin(), w_.end()) / (prefix_[n_].weight - prefix_[0].weight);
+        precise_ = !(noise < kNoise * companding_lambda()) || lightest < kLightest;
+        if (!precise_) return;
+        prefix2_.resize(n_ + 1);
+        sum_outward([&](size_t i, const Prefix2& p) { prefix2_[i] = p; });
+    }
+
+    double companding_lambda() const {
+        const double part = total_share_ / static_cast<double>(k_);
+        return part * part * part / 6;
     }
 
     // From the companding density; with many points, from the optimum of fewer, each the mean of some of
     // them.
     double first_guess() const {
-        std::vector<double> gaps(n_ - 1);
-        for (size_t i = 0; i + 1 < n_; ++i) gaps[i] = x_[i + 1] - x_[i];
-        const std::vector<double> share = companding(gaps);
-        const double total = std::accumulate(share.begin(), share.end(), 0.0);
         const size_t fewer = kPointsPerCluster * k_;
-        if (n_ < 2 * fewer) {
-            const double part = total / static_cast<double>(k_);
-            return part * part * part / 6;
-        }
+        if (n_ < 2 * fewer) return companding_lambda();
         std::vector<double> values, weights;
         double sum = 0, weight = 0, moment = 0;
         size_t first = 0;
         for (size_t i = 0; i < n_; ++i) {
-            sum += share[i];
+            sum += share_[i];
             weight += w_[i];
             moment += w_[i] * (x_[i] - x_[first]);
-            if (sum * static_cast<double>(fewer) < total * static_cast<double>(values.size() + 1) &&
+            if (sum * static_cast<double>(fewer) < total_share_ * static_cast<double>(values.size() + 1) &&
                 i + 1 < n_)
                 continue;
             values.push_back(x_[first] + moment / weight);
@@ -239,7 +253,7 @@ class OptimalPartition {
             first = i + 1;
             weight = moment = 0;
         }
-        if (values.size() <= k_) return total * total * total / 6 / std::pow(static_cast<double>(k_), 3);
+        if (values.size() <= k_) return companding_lambda();
         OptimalPartition rough(values.data(), weights.data(), values.size(), k_);
         rough.solve();
         return std::ldexp(rough.lambda_, rough.log2_unit_);
@@ -332,10 +346,6 @@ class OptimalPartition {
         return fine.borders;  // not reached: such an i exists for any two partitions with these counts
     }
 
-    double lightest() const {
-        return *std::min_element(w_.begin(), w_.end()) / (prefix_[n_].weight - prefix_[0].weight);
-    }
-
     struct Prefix {
         double weight = 0, sum = 0, square = 0;
     };
@@ -350,6 +360,8 @@ class OptimalPartition {
     double lambda_ = 0;
     int log2_unit_ = 0;  // costs are in units of 2^this
     std::vector<double> x_, w_;
+    std::vector<double> share_;  // of the companding density
+    double total_share_ = 0;
     std::vector<Prefix> prefix_;
     std::vector<Prefix2> prefix2_;
     bool precise_ = false;
