@@ -27,7 +27,7 @@ Codes: TypeAlias = NDArray[np.uint8] | NDArray[np.uint16]
 
 _FORMAT = "boostbins.bins"
 _VERSION = 1
-_ROWS_AT_ONCE = 16_384  # rows encoded at a time: a block of a C-ordered table stays in the cache
+_ROWS_AT_ONCE = 16_384  # of an array: in C order, a block stays in the cache for all columns
 
 
 class Bins:
@@ -230,21 +230,28 @@ class Bins:
         table = read_table(X, **read_options).matched(self.names)
         codes = self._empty_codes((table.n_rows, len(table)), order)
         encoders = [_core.Encoder(cuts, self.missing_code) for cuts in self.cuts]
-        columns = [table.read(i) for i in range(len(table))]
+
+        def encode_column(i: int) -> None:
+            column = table.read(i)
+            if not isinstance(column, SparseColumn):
+                return encoders[i].encode(column, codes[:, i])
+            stored = self._empty_codes((len(column.values) + 1,))
+            encoders[i].encode(np.append(column.values.astype(np.float64), 0.0), stored)
+            codes[:, i] = stored[-1]
+            codes[column.rows, i] = stored[:-1]
+            return None
 
         def encode_rows(start: int) -> None:
             rows = slice(start, start + _ROWS_AT_ONCE)
-            for i, column in enumerate(columns):
-                if not isinstance(column, SparseColumn):
-                    encoders[i].encode(column[rows], codes[rows, i])
+            for i, encoder in enumerate(encoders):
+                column = table.read(i)
+                assert not isinstance(column, SparseColumn)
+                encoder.encode(column[rows], codes[rows, i])
 
-        each(encode_rows, range(0, table.n_rows, _ROWS_AT_ONCE), n_threads)
-        for i, column in enumerate(columns):
-            if isinstance(column, SparseColumn):
-                stored = self._empty_codes((len(column.values) + 1,))
-                encoders[i].encode(np.append(column.values.astype(np.float64), 0.0), stored)
-                codes[:, i] = stored[-1]
-                codes[column.rows, i] = stored[:-1]
+        if table.in_memory:
+            each(encode_rows, range(0, table.n_rows, _ROWS_AT_ONCE), n_threads)
+        else:
+            each(encode_column, range(len(table)), n_threads)
         return codes
 
     def _empty_codes(self, shape: tuple[int, ...], order: Literal["C", "F"] = "C") -> Codes:

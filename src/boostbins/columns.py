@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -37,6 +37,7 @@ class Table:
     n_rows: int
     named: bool  # whether the names are the table's own
     read: Callable[[int], NDArray[Any] | SparseColumn]
+    in_memory: bool = False  # whether `read` only gives a view of an array
 
     def __len__(self) -> int:
         return len(self.names)
@@ -53,7 +54,7 @@ class Table:
             found = f"lacks {_listed(missing)}" if missing else f"has columns that were not binned: {_listed(extra)}"
             raise ValueError(f"X {found}; the bins are for {_listed(names)}")
         order = [self.names.index(name) for name in names]
-        return Table(tuple(names), self.n_rows, True, lambda i: self.read(order[i]))
+        return replace(self, names=tuple(names), read=lambda i: self.read(order[i]))
 
 
 def read_table(X: Any, *, non_numeric: NonNumeric = "error", dates_as_numbers: bool = False) -> Table:
@@ -101,14 +102,14 @@ def summarize_column(
     *,
     max_cells: int | None = MAX_CELLS,
 ) -> ColumnSummary:
-    """Return the summary of a table's column."""
+    """Return the summary of a table's column; weights and targets are checked already."""
     column = table.read(i)
+    if isinstance(column, SparseColumn) and target is not None:
+        column = column.dense()
     if not isinstance(column, SparseColumn):
-        return ColumnSummary(column, weight, target, max_cells=max_cells)
-    if target is not None:
-        return ColumnSummary(column.dense(), weight, target, max_cells=max_cells)
+        return ColumnSummary.of_checked(column, weight, target, max_cells)
     stored_weight = None if weight is None else weight[column.rows]
-    stored = ColumnSummary(column.values, stored_weight, max_cells=max_cells)
+    stored = ColumnSummary.of_checked(column.values, stored_weight, None, max_cells)
     n_zeros = table.n_rows - len(column.values)
     zero_weight: list[float] | None = None
     if weight is not None:
@@ -133,7 +134,7 @@ def _from_array(X: NDArray[Any], dates_as_numbers: bool) -> Table:
     if X.dtype.kind not in "biuf":
         raise TypeError(f"X must hold numbers, got dtype {X.dtype}: convert it first, e.g. with .astype(float)")
     names = tuple(f"x{i}" for i in range(X.shape[1]))
-    return Table(names, X.shape[0], False, lambda i: numeric_column(X[:, i]))
+    return Table(names, X.shape[0], False, lambda i: numeric_column(X[:, i]), in_memory=True)
 
 
 def _from_columns(names: list[str], columns: list[Any], *, named: bool) -> Table:
@@ -147,7 +148,7 @@ def _from_columns(names: list[str], columns: list[Any], *, named: bool) -> Table
     if len(lengths) > 1:
         each = ", ".join(f"{name!r} {len(a)}" for name, a in zip(names[:5], arrays, strict=False))
         raise ValueError(f"X's columns must have one length, got {each}")
-    return Table(tuple(names), max(lengths, default=0), named, lambda i: arrays[i])
+    return Table(tuple(names), max(lengths, default=0), named, lambda i: arrays[i], in_memory=True)
 
 
 def _from_sparse(X: Any) -> Table:

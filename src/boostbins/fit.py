@@ -84,11 +84,9 @@ def checked_max_bins(max_bins: int | Sequence[int] | Mapping[str, int], names: S
     if isinstance(max_bins, np.ndarray):
         max_bins = max_bins.tolist()
     if isinstance(max_bins, Mapping):
-        unknown = [name for name in max_bins if name not in names]
-        absent = [name for name in names if name not in max_bins]
-        if unknown or absent:
-            wrong = f"has no column {unknown[0]!r}" if unknown else f"needs a number for column {absent[0]!r} too"
-            raise ValueError(f"max_bins, given by name, {'names what X ' + wrong if unknown else wrong}")
+        if odd := sorted(set(names) ^ set(max_bins)):
+            what = "lacks a number for" if odd[0] in names else "names what X does not have:"
+            raise ValueError(f"max_bins, given by name, {what} column {odd[0]!r}")
         budgets = [max_bins[name] for name in names]
     elif isinstance(max_bins, Sequence) and not isinstance(max_bins, str):
         budgets = list(max_bins)

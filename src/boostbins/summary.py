@@ -69,7 +69,7 @@ class ColumnSummary:
     --------
     >>> a, b = ColumnSummary([1.0, 2.0, 2.0, float("nan")]), ColumnSummary([10.0])
     >>> a + b
-    ColumnSummary(4 rows from 1 to 10, mean 3.75, skew 1.07; 3 distinct values, exact; 1 missing)
+    ColumnSummary(4 rows from 1 to 10, mean 3.75, skew 1.11; 3 distinct values, exact; 1 missing)
     >>> (a + b) == ColumnSummary([10.0, 2.0, float("nan"), 1.0, 2.0])
     True
     """
@@ -88,11 +88,14 @@ class ColumnSummary:
         weights = None if weight is None else checked_weight(weight, len(values), "weight")
         targets = None if target is None else checked_target(target, len(values), "target")
         self.max_cells = _checked_max_cells(max_cells)
-        if weights is not None and not weights.all():
-            rows = np.flatnonzero(weights)
-            values, weights = values[rows], weights[rows]
-            targets = None if targets is None else targets[rows]
         self._state = _frozen(_summarized(values, weights, targets, self.max_cells or _UNBOUNDED))
+
+    @classmethod
+    def of_checked(
+        cls, column: NDArray[Any], weight: Floats | None, target: Floats | None, max_cells: int | None
+    ) -> ColumnSummary:
+        """Return the summary of what `numeric_column`, `checked_weight` and `checked_target` have seen."""
+        return cls._of(_summarized(column, weight, target, max_cells or _UNBOUNDED), max_cells)
 
     @classmethod
     def _of(cls, state: _core.State, max_cells: int | None) -> ColumnSummary:
@@ -332,6 +335,10 @@ class ColumnSummary:
 
 
 def _summarized(values: NDArray[Any], weights: Floats | None, targets: Floats | None, max_cells: int) -> _core.State:
+    if weights is not None and not weights.all():
+        counted = np.flatnonzero(weights)
+        values, weights = values[counted], weights[counted]
+        targets = None if targets is None else targets[counted]
     if len(values) <= _SORTED_ROWS or max_cells == _UNBOUNDED:
         values = values.astype(np.float64, copy=False)
         if weights is None and targets is None:

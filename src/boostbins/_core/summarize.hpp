@@ -213,7 +213,7 @@ class CellWindows {
         CellList list;
         list.level = level_.index();
         list.n_moments = n_moments_;
-        list.cells.reserve(counts_.size());
+        list.cells.reserve(std::min<size_t>(counts_.size(), 1 << 16));
         if (windows_.empty()) return list;
         for (size_t which = 2 * kExponents; which-- > kExponents;)
             for (uint64_t cell = windows_[which].size; cell-- > 0;) append_to(list, windows_[which], cell);
