@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 
 import naive
 import numpy as np
@@ -247,3 +248,15 @@ def test_odd_arrays_are_read():
 def test_extreme_weights_do_not_break_the_description():
     assert "2 rows" in repr(ColumnSummary([0.0, 1.0], [1.0, 1e-300]))
     assert ColumnSummary([0.0, 1e200]).variance == np.inf
+
+
+def test_bytes_of_every_version_are_read():
+    x = np.concatenate([np.sqrt(np.arange(40.0)), [np.nan, np.inf, -np.inf, -3.25, -3.25]])
+    written = {
+        "summary-v1-cells.bin": ColumnSummary(x, max_cells=16),
+        "summary-v1-weighted.bin": ColumnSummary(x, weight=np.arange(45) / 4, target=np.arange(45.0)),
+    }
+    for name, summary in written.items():
+        data = (Path(__file__).parent / "fixtures" / name).read_bytes()
+        assert ColumnSummary.from_bytes(data) == summary
+        assert summary.to_bytes() == data

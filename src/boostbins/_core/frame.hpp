@@ -58,20 +58,26 @@ class Frame {
         const double low = values[0], high = values[n - 1];
         // Halved only where differences overflow: a subnormal has no half.
         if (!std::isfinite(high - low)) unit_ = 0.5;
-        std::frexp(std::max(high * unit_ - origin_ * unit_, origin_ * unit_ - low * unit_), &exponent_);
+        int exponent;
+        std::frexp(std::max(high * unit_ - origin_ * unit_, origin_ * unit_ - low * unit_), &exponent);
+        const int half = exponent / 2;  // 2^exponent itself may not be a double
+        shrink_ = std::ldexp(1.0, -half);
+        shrink_again_ = std::ldexp(1.0, half - exponent);
+        grow_ = std::ldexp(1.0, half);
+        grow_again_ = std::ldexp(1.0, exponent - half);
     }
 
     const size_t median;
 
     double relative(double x) const { return relative(x, origin_); }
     double relative(double x, double origin) const {
-        return std::ldexp(x * unit_ - origin * unit_, -exponent_);
+        return (x * unit_ - origin * unit_) * shrink_ * shrink_again_;
     }
-    double absolute(double x) const { return (std::ldexp(x, exponent_) + origin_ * unit_) / unit_; }
+    double absolute(double x) const { return (x * grow_ * grow_again_ + origin_ * unit_) / unit_; }
 
   private:
     double origin_, unit_ = 1;
-    int exponent_ = 0;
+    double shrink_, shrink_again_, grow_, grow_again_;  // powers of two
 };
 
 }  // namespace boostbins

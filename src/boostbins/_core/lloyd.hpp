@@ -21,41 +21,31 @@ class Lloyd {
     // Points spread over [low, high]; those of one value have low == high.
     Lloyd(const double* low, const double* high, const double* weight, const double* count, size_t n,
           double column_mean)
-        : raw_(low),
-          count_(count),
-          n_(n),
-          column_mean_(column_mean),
-          frame_(low, weight, n),
-          x_(n),
-          half_(n),
-          end_(n),
-          weight_(n),
-          weights_(n + 1),
-          sums_(n + 1) {
+        : raw_(low), count_(count), n_(n), column_mean_(column_mean), frame_(low, weight, n), points_(n + 1) {
         int exponent;
         std::frexp(*std::max_element(weight, weight + n), &exponent);
         for (size_t i = 0; i < n; ++i) {
+            Point& point = points_[i];
             const double begin = frame_.relative(low[i]);
-            end_[i] = frame_.relative(high[i]);
-            half_[i] = (end_[i] - begin) / 2;
-            x_[i] = begin + half_[i];
-            weight_[i] = std::ldexp(weight[i], -exponent);
+            point.end = frame_.relative(high[i]);
+            point.half = (point.end - begin) / 2;
+            point.x = begin + point.half;
+            point.weight = std::ldexp(weight[i], -exponent);
         }
-        const size_t m = frame_.median;
         Double2 sum;
-        for (size_t i = m; i < n; ++i) {
-            sum.add_product(weight_[i], x_[i]);
-            sums_[i + 1] = sum;
+        for (size_t i = frame_.median; i < n; ++i) {
+            sum.add_product(points_[i].weight, points_[i].x);
+            points_[i + 1].sum_before = sum;
         }
         sum = {};
-        for (size_t i = m; i-- > 0;) {
-            sum.add_product(-weight_[i], x_[i]);
-            sums_[i] = sum;
+        for (size_t i = frame_.median; i-- > 0;) {
+            sum.add_product(-points_[i].weight, points_[i].x);
+            points_[i].sum_before = sum;
         }
         Double2 total;
-        for (size_t i = 0; i < n; ++i) {
-            total.add(weight_[i]);
-            weights_[i + 1] = total;
+        for (Point& point : points_) {
+            point.weight_before = total;
+            total.add(point.weight);
         }
     }
 
@@ -80,6 +70,12 @@ class Lloyd {
     }
 
   private:
+    // In the frame, weights at most 1. All that a border needs of a point, in one cache line.
+    struct Point {
+        double x, half, end, weight = 0;
+        Double2 weight_before, sum_before;
+    };
+
     // Where a cluster ends: before point `point`, of which it takes a fraction.
     struct Border {
         size_t point;
@@ -96,14 +92,14 @@ class Lloyd {
     double variance() const {
         double total = 0, mean = 0;
         for (size_t i = 0; i < n_; ++i) {
-            total += weight_[i];
-            mean += weight_[i] * x_[i];
+            total += points_[i].weight;
+            mean += points_[i].weight * points_[i].x;
         }
         mean /= total;
         double square = 0;
         for (size_t i = 0; i < n_; ++i) {
-            const double d = x_[i] - mean;
-            square += weight_[i] * (d * d + half_[i] * half_[i] / 3);
+            const double d = points_[i].x - mean;
+            square += points_[i].weight * (d * d + points_[i].half * points_[i].half / 3);
         }
         return square / total;
     }
@@ -131,12 +127,13 @@ class Lloyd {
         if (members_.empty()) return center;
         double sum = 0, weight = 0, rows = 0;
         for (size_t p = members_[j].begin; p < members_[j].end; ++p) {
-            if ((rows += count_[p]) > kReplayedRows || half_[p] != 0) return center;
-            for (double row = 0; row < count_[p]; ++row) sum += weight_[p] / count_[p] * centred(raw_[p]);
-            weight += weight_[p];
+            if ((rows += count_[p]) > kReplayedRows || points_[p].half != 0) return center;
+            for (double row = 0; row < count_[p]; ++row)
+                sum += points_[p].weight / count_[p] * centred(raw_[p]);
+            weight += points_[p].weight;
         }
         for (const Relocation& moved : relocations_) {
-            const double row_weight = weight_[moved.point] / count_[moved.point];
+            const double row_weight = points_[moved.point].weight / count_[moved.point];
             if (moved.to == j) return centred(raw_[moved.point]);
             if (moved.from != j) continue;
             sum -= row_weight * centred(raw_[moved.point]);
@@ -148,41 +145,49 @@ class Lloyd {
     // The first point, from `first` on, that ends after x; sought around the hint in steps that double.
     size_t first_after(double x, size_t first, size_t hint) const {
         size_t low = std::max(first, std::min(hint, n_)), high = low;
-        for (size_t step = 1; high < n_ && end_[high] <= x; step *= 2) {
+        for (size_t step = 1; high < n_ && points_[high].end <= x; step *= 2) {
             low = high + 1;
             high = std::min(n_, high + step);
         }
-        for (size_t step = 1; low > first && end_[low - 1] > x; step *= 2) {
+        for (size_t step = 1; low > first && points_[low - 1].end > x; step *= 2) {
             high = low - 1;
             low = low - first > step ? low - step : first;
         }
-        return static_cast<size_t>(std::upper_bound(end_.begin() + static_cast<std::ptrdiff_t>(low),
-                                                    end_.begin() + static_cast<std::ptrdiff_t>(high), x) -
-                                   end_.begin());
+        while (low < high) {
+            const size_t middle = low + (high - low) / 2;
+            if (points_[middle].end <= x)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        return low;
     }
 
     Border border_between(size_t left, size_t right, size_t first, size_t hint) const {
         const double a = centers_[left], b = centers_[right], middle = a + (b - a) / 2;
         size_t point = first_after(middle, first, hint);
         const double tie = 8 * 2.2204460492503131e-16 * (std::fabs(a) + std::fabs(b));
-        const auto ties = [&](size_t p) { return half_[p] == 0 && std::fabs(x_[p] - middle) <= tie; };
+        const auto ties = [&](size_t p) {
+            return points_[p].half == 0 && std::fabs(points_[p].x - middle) <= tie;
+        };
         if (point > first && ties(point - 1)) {
             if (!goes_left(point - 1, left, right)) --point;
         } else if (point < n_ && ties(point)) {
             if (goes_left(point, left, right)) ++point;
-        } else if (point < n_ && x_[point] - half_[point] < middle) {
-            return {point, (middle - (x_[point] - half_[point])) / (2 * half_[point]), left};
+        } else if (point < n_ && points_[point].x - points_[point].half < middle) {
+            return {point, (middle - (points_[point].x - points_[point].half)) / (2 * points_[point].half),
+                    left};
         }
         return {point, 0, left};
     }
 
     Mass mass_before(const Border& border) const {
-        Mass mass{weights_[border.point], sums_[border.point]};
+        Mass mass{points_[border.point].weight_before, points_[border.point].sum_before};
         if (border.fraction > 0) {
             const size_t p = border.point;
-            const double part = border.fraction * weight_[p];
+            const double part = border.fraction * points_[p].weight;
             mass.weight.add(part);
-            mass.sum.add(part * (x_[p] - half_[p] + border.fraction * half_[p]));
+            mass.sum.add(part * (points_[p].x - points_[p].half + border.fraction * points_[p].half));
         }
         return mass;
     }
@@ -210,7 +215,7 @@ class Lloyd {
         const size_t k = centers_.size();
         masses_.assign(k, {0, 0});
         members_.assign(k, {0, 0});
-        Mass before{{}, sums_[0]};
+        Mass before{{}, points_[0].sum_before};
         size_t begin = 0;
         for (const Border& border : borders_) {
             const Mass after = mass_before(border);
@@ -243,7 +248,7 @@ class Lloyd {
         const double center = masses_[j].sum / masses_[j].weight;
         const auto [begin, end] = members_[j];
         if (begin == end) return center;
-        return std::min(std::max(center, x_[begin] - half_[begin]), end_[end - 1]);
+        return std::min(std::max(center, points_[begin].x - points_[begin].half), points_[end - 1].end);
     }
 
     // Each empty cluster takes one of the rows that are farthest from their centers.
@@ -261,7 +266,7 @@ class Lloyd {
         size_t begin = 0;
         for (const Border& border : borders_) {
             for (size_t i = begin; i < border.point; ++i)
-                far.push_back({std::fabs(x_[i] - centers_[border.owner]), i, border.owner});
+                far.push_back({std::fabs(points_[i].x - centers_[border.owner]), i, border.owner});
             begin = border.point;
         }
         const auto farther = [](const Far& a, const Far& b) {
@@ -272,12 +277,12 @@ class Lloyd {
         size_t next = 0;
         for (size_t i = 0; i < wanted && next < empty.size() && far[i].distance > 0; ++i) {
             const size_t p = far[i].point;
-            const double row_weight = weight_[p] / std::max(1.0, count_[p]);
+            const double row_weight = points_[p].weight / std::max(1.0, count_[p]);
             for (double rows = count_[p]; rows > 0 && next < empty.size(); --rows, ++next) {
                 Share& owner = masses_[far[i].owner];
                 owner.weight -= row_weight;
-                owner.sum -= row_weight * x_[p];
-                masses_[empty[next]] = {row_weight, row_weight * x_[p]};
+                owner.sum -= row_weight * points_[p].x;
+                masses_[empty[next]] = {row_weight, row_weight * points_[p].x};
                 relocations_.push_back({p, far[i].owner, empty[next]});
             }
         }
@@ -300,8 +305,7 @@ class Lloyd {
     size_t n_;
     double column_mean_;
     Frame frame_;
-    std::vector<double> x_, half_, end_, weight_;  // in the frame; weights at most 1
-    std::vector<Double2> weights_, sums_;          // prefix sums
+    std::vector<Point> points_;  // and one more, for the sums before it
     std::vector<double> centers_;
     std::vector<size_t> order_;  // of the centers, ascending
     std::vector<Border> borders_, old_borders_;
