@@ -18,9 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from boostbins import _core
 from boostbins.columns import SparseColumn, read_table, summarize_column
+from boostbins.inputs import Floats, checked_weight, real_numbers
 from boostbins.methods import MAX_BINS
 from boostbins.stats import BinStats, bin_rows, bin_stats, cost_row, frame_of
-from boostbins.summary import Floats, checked_weight, real_numbers
 
 T = TypeVar("T")
 Codes: TypeAlias = NDArray[np.uint8] | NDArray[np.uint16]

@@ -9,7 +9,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from boostbins.summary import MAX_CELLS, ColumnSummary, Floats, numeric_column
+from boostbins.inputs import Floats, numeric_column
+from boostbins.summary import MAX_CELLS, ColumnSummary
 
 NonNumeric: TypeAlias = Literal["error", "skip"]
 

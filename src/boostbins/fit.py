@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike
 
 from boostbins.bins import Bins, each
 from boostbins.columns import NonNumeric, read_table, summarize_column
+from boostbins.inputs import Floats, checked_target, checked_weight
 from boostbins.methods import MAX_BINS, MIN_BINS, Method, find_cuts, method_named
 from boostbins.stats import BinStats, bin_stats
-from boostbins.summary import MAX_CELLS, Floats, checked_target, checked_weight
+from boostbins.summary import MAX_CELLS
 
 
 def fit_bins(

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from boostbins import _core
-from boostbins.summary import ColumnSummary, Floats, real_numbers, run_means
+from boostbins.inputs import Floats, real_numbers
+from boostbins.summary import ColumnSummary, run_means
 
 Method: TypeAlias = Callable[[ColumnSummary, int], ArrayLike]
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from boostbins.summary import ColumnSummary, Floats, run_means
+from boostbins.inputs import Floats
+from boostbins.summary import ColumnSummary, run_means
 
 _MOST = np.finfo(np.float64).max
 

@@ -1,0 +1,106 @@
+// Where the values of a column with many distinct ones are counted.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "rows.hpp"
+
+namespace boostbins {
+
+// Counts in plain arrays, one window of consecutive cells per sign and exponent, where a guide (the sorted
+// values of some of the rows) says that most values lie. A row costs a shift, a comparison and an addition.
+class CellWindows {
+  public:
+    CellWindows() : level_(0) {}
+    CellWindows(const std::vector<uint64_t>& guide, const Level& level, unsigned n_moments)
+        : level_(level), n_moments_(n_moments), windows_(2 * kExponents) {
+        size_t total = 0;
+        for (size_t i = 0, j; i < guide.size(); i = j) {
+            const uint64_t bits = bits_of_key(guide[i]);
+            const size_t which = bits >> kMantissaBits;
+            for (j = i + 1; j < guide.size() && bits_of_key(guide[j]) >> kMantissaBits == which;) ++j;
+            if (which == kExponents) continue;  // holds -0.0, which is not a value of its own
+            const int dropped = level.dropped(which & (kExponents - 1));
+            const uint64_t ends[] = {bits >> dropped, bits_of_key(guide[j - 1]) >> dropped};
+            uint64_t first = std::min(ends[0], ends[1]), last = std::max(ends[0], ends[1]);
+            if (last - first >= 64 * static_cast<uint64_t>(j - i)) continue;  // too thin
+            const uint64_t margin = (last - first) / 8 + 8;
+            const uint64_t lowest = (static_cast<uint64_t>(which) << kMantissaBits) >> dropped;
+            const uint64_t highest = lowest + ((uint64_t{1} << (kMantissaBits - dropped)) - 1);
+            first -= std::min(margin, first - lowest);
+            last += std::min(margin, highest - last);
+            windows_[which] = {first << dropped, static_cast<std::uint32_t>(total),
+                               static_cast<std::uint32_t>(last - first + 1), static_cast<unsigned>(dropped)};
+            total += last - first + 1;
+        }
+        counts_.assign(total, 0);
+        moments_.assign(total * n_moments, 0.0);
+    }
+
+    void add(const double* x, size_t n, uint64_t sample_limit, Picked& picked) {
+        const Window* const windows = windows_.data();
+        std::uint32_t* const counts = counts_.data();
+        size_t n_outside = 0, n_sampled = 0;
+        for (size_t i = 0; i < n; ++i) {
+            const uint64_t bits = bits_of(x[i]);
+            const Window& window = windows[bits >> kMantissaBits];
+            const uint64_t cell = (bits - window.first) >> window.dropped;
+            if (cell < window.size)
+                ++counts[window.start + cell];
+            else
+                picked.outside[n_outside++] = static_cast<std::uint32_t>(i);
+            picked.sampled[n_sampled] = static_cast<std::uint32_t>(i);
+            n_sampled += hash_of(bits) <= sample_limit;
+        }
+        picked.n_outside = n_outside;
+        picked.n_sampled = n_sampled;
+    }
+
+    void add_moments(const double* x, size_t n, const Rows& rows, size_t begin) {
+        for (size_t i = 0; i < n; ++i) {
+            const uint64_t bits = bits_of(x[i]);
+            const Window& window = windows_[bits >> kMantissaBits];
+            const uint64_t cell = (bits - window.first) >> window.dropped;
+            if (cell < window.size)
+                rows.add_moments(begin + i, moments_.data() + (window.start + cell) * n_moments_);
+        }
+    }
+
+    CellList sorted() const {
+        CellList list;
+        list.level = level_.index();
+        list.n_moments = n_moments_;
+        list.cells.reserve(std::min<size_t>(counts_.size(), 1 << 16));
+        if (windows_.empty()) return list;
+        for (size_t which = 2 * kExponents; which-- > kExponents;)
+            for (uint64_t cell = windows_[which].size; cell-- > 0;) append_to(list, windows_[which], cell);
+        for (size_t which = 0; which < kExponents; ++which)
+            for (uint64_t cell = 0; cell < windows_[which].size; ++cell)
+                append_to(list, windows_[which], cell);
+        return list;
+    }
+
+  private:
+    struct Window {
+        uint64_t first = 0;       // the bits of its first value
+        std::uint32_t start = 0;  // of its cells in counts_
+        std::uint32_t size = 0;
+        unsigned dropped = 0;
+    };
+
+    void append_to(CellList& list, const Window& window, uint64_t cell) const {
+        const size_t at = window.start + cell;
+        if (counts_[at])
+            list.append({key_of(window.first + (cell << window.dropped)), counts_[at]},
+                        moments_.data() + at * n_moments_);
+    }
+
+    Level level_;
+    unsigned n_moments_ = 0;
+    std::vector<Window> windows_;
+    std::vector<std::uint32_t> counts_;
+    std::vector<double> moments_;
+};
+
+}  // namespace boostbins
