@@ -50,8 +50,8 @@ class OptimalPartition {
         lambda_ = first_guess();
         Guess guess(k_);
         for (int pass = 1;; ++pass) {
-            const bool guessed =
-                pass <= kGuesses && lambda_ > fine.lambda && (coarse.lambda == 0 || lambda_ < coarse.lambda);
+            const bool guessed = pass <= kGuesses && fine.count - coarse.count > kClose &&
+                                 lambda_ > fine.lambda && (coarse.lambda == 0 || lambda_ < coarse.lambda);
             // Where both solutions cost the same. Once no other is cheaper there, both are optimal there.
             if (!guessed)
                 lambda_ = (coarse.cost - fine.cost) / static_cast<double>(fine.count - coarse.count);
@@ -66,6 +66,7 @@ class OptimalPartition {
 
   private:
     static constexpr int kGuesses = 12;
+    static constexpr size_t kClose = 4;  // clusters between the bounds: guessing no longer helps
     static constexpr size_t kPointsPerCluster = 16;
     static constexpr double kNoise = 1e-7;      // of a cluster's worth: more calls for doubled precision
     static constexpr double kLightest = 1e-12;  // share of the weight: less does too
@@ -262,7 +263,8 @@ class OptimalPartition {
     // Regula falsi on log(count) over log(lambda), of which the slope is about -1/3, with Illinois' halving.
     class Guess {
       public:
-        explicit Guess(size_t k) : log_k_(std::log(static_cast<double>(k))) {}
+        explicit Guess(size_t k)
+            : log_k_(std::log(static_cast<double>(k))), beyond_(1 / static_cast<double>(k)) {}
 
         double after(double lambda, size_t count) {
             const double excess = std::log(static_cast<double>(count)) - log_k_;
@@ -271,7 +273,7 @@ class OptimalPartition {
             if (last_ == &side) other.excess /= 2;
             last_ = &side;
             side = {std::log(lambda), excess, true};
-            if (!other.known) return lambda * std::exp(3 * excess + (excess > 0 ? 0.02 : -0.02));
+            if (!other.known) return lambda * std::exp(3 * excess + (excess > 0 ? beyond_ : -beyond_));
             return std::exp(low_.log_lambda + (high_.log_lambda - low_.log_lambda) * low_.excess /
                                                   (low_.excess - high_.excess));
         }
@@ -281,7 +283,7 @@ class OptimalPartition {
             double log_lambda = 0, excess = 0;
             bool known = false;
         };
-        double log_k_;
+        double log_k_, beyond_;  // a third of the width, in log(lambda), over which a count stays the same
         Side low_, high_;
         Side* last_ = nullptr;
     };
