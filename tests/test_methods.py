@@ -182,6 +182,21 @@ def test_optimal_with_weights_of_all_sizes(values, data):
     assert found - least <= max(least / 10**6, whole / 10**25)
 
 
+@pytest.mark.parametrize(
+    ("values", "weights", "k"),
+    [
+        ([0, 6, 7, 8, 9, 11], [1, 1, 1e-17, 1, 1e-17, 1], 5),
+        ([1, 3, 4, 7, 8, 10], [1e-16, 1, 1e-16, 1, 1, 1], 5),
+        ([11, 12, 28], [4e10, 4e-8, 3e-11], 2),
+        ([0, 1e-9, 1, 1 + 1e-9, 2, 2 + 1e-9, 3, 3 + 1e-9, 4, 4 + 1e-9, 5], [4, 4, 4, 1, 4, 3, 1, 1, 4, 1, 2], 7),
+    ],
+)
+def test_optimal_sees_rows_of_little_weight_and_values_close_together(values, weights, k):
+    values = [float(v) for v in values]
+    found = naive.sse(values, weights, borders(values, cut(values, "optimal", k, sample_weight=weights)))
+    assert found <= naive.least_sse(values, weights, k) * (1 + Fraction(1, 10**6))
+
+
 def test_one_sentinel_does_not_spoil_the_optimum():
     x = np.append(np.random.default_rng(0).random(2000), 1e15)
     np.testing.assert_allclose(cut(x, "optimal", 3), [0.5, 5e14], rtol=0.1)

@@ -185,6 +185,13 @@ def test_bytes_and_pickles_round_trip(weight):
         assert again + again == summary + summary
 
 
+def test_summaries_with_more_scales_than_cells_round_trip():
+    for x, limit in (([1.0, 2.0, 4.0, 8.0], 2), (10.0 ** np.random.default_rng(0).uniform(-300, 300, 5000), 1000)):
+        summary = ColumnSummary(x, max_cells=limit)
+        assert limit < summary.n_cells <= 4096
+        assert pickle.loads(pickle.dumps(summary)) == summary
+
+
 def test_damaged_bytes_are_refused():
     data = ColumnSummary(skewed(1000)).to_bytes()
     for bad in (b"", data[:10], data[:-1], data[:200] + b"\0" + data[201:], b"x" + data[1:]):
@@ -248,6 +255,7 @@ def test_odd_arrays_are_read():
 def test_extreme_weights_do_not_break_the_description():
     assert "2 rows" in repr(ColumnSummary([0.0, 1.0], [1.0, 1e-300]))
     assert ColumnSummary([0.0, 1e200]).variance == np.inf
+    assert ColumnSummary([-1e300, 1e300], [1e300, 1e-300]).variance == 0
 
 
 def test_bytes_of_every_version_are_read():

@@ -50,6 +50,7 @@ def test_frames_in_frames_out(backend):
     assert list(out.columns) == ["price", "size"]
     assert Binner().fit(frame).get_feature_names_out().tolist() == ["price", "size"]
     assert Binner().fit(frame).bins_ == fit_bins(frame)
+    assert Binner(max_bins={"price": 3, "size": 4}).fit(frame).bins_.n_bins == (3, 4)
 
 
 def test_it_works_where_transformers_do():
@@ -61,6 +62,13 @@ def test_it_works_where_transformers_do():
     assert search.best_params_["columntransformer__binner__method"] == "quantile"  # y is a function of log a
     again = pickle.loads(pickle.dumps(search.best_estimator_))
     np.testing.assert_array_equal(again.predict(X), search.predict(X))
+
+
+def test_codes_that_are_none_are_refused():
+    binner = Binner(max_bins=3).fit(np.arange(9.0)[:, None])
+    for code in (1e300, np.inf, 0.5):
+        with pytest.raises(ValueError, match="codes must be whole numbers"):
+            binner.inverse_transform([[code]])
 
 
 def test_parameters_are_kept_and_checked_in_fit():

@@ -20,6 +20,7 @@ MAX_CELLS = 32_768
 
 _UNBOUNDED = 2**60  # no column has so many rows
 _SORTED_ROWS = 4 * MAX_CELLS  # up to here sorting beats the guided pass
+_FEWEST_CELLS = 4096  # the coarsest cells: one for each sign and exponent
 _ROWS_AT_ONCE = 2**31  # the kernel counts in 32 bits
 
 _MAGIC = b"boostbins summary"
@@ -62,7 +63,8 @@ class ColumnSummary:
     target : array of shape (n,), optional
         Summed up per cell, for methods that look at it.
     max_cells : int or None
-        None: as many as there are distinct values, so that everything is exact.
+        None: as many as there are distinct values, so that everything is exact. (A cell never spans two
+        exponents: values of very many scales may take up to 4,094 cells, even if that is more.)
 
     Examples
     --------
@@ -224,7 +226,7 @@ class ColumnSummary:
         """The variance of the finite values (of the population)."""
         scale, second, _ = self._central_moments
         with np.errstate(over="ignore", under="ignore"):
-            return float(np.float64(scale) ** 2 * second)
+            return float((np.float64(scale) * np.sqrt(second)) ** 2)
 
     @property
     def skew(self) -> float:
@@ -314,7 +316,7 @@ class ColumnSummary:
         if struct.unpack("<I", data[-4:])[0] != zlib.crc32(body):
             raise ValueError("the summary's bytes are damaged or cut short: its checksum is wrong; build it again")
         n, width, n_sample, max_cells, level = fields[2:7]
-        if max_cells and n > max(max_cells, 2):
+        if max_cells and n > max(max_cells, _FEWEST_CELLS):
             raise ValueError("these bytes are not a boostbins summary: it would have more cells than it may")
         numbers = np.frombuffer(body, "<u8", offset=_HEADER.size).astype(np.uint64)
         cells, moments, sample = np.split(numbers, [2 * n, 2 * n + n * width])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from boostbins.bins import Bins, Codes
+from boostbins.bins import Codes
 from boostbins.fit import fit_bins
 from boostbins.methods import Method
 
@@ -28,8 +29,8 @@ class Binner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ig
     ----------
     method : str or function
         "kmeans", "optimal", "quantile", "uniform" or a function ``(summary, max_bins) -> cuts``.
-    max_bins : int or sequence of int
-        At most so many bins per column, the missing values' not counted.
+    max_bins : int, or one per column as a sequence or (for frames) a dict by name
+        At most so many bins, the missing values' not counted.
     exact : bool
         See `fit_bins`.
     n_threads : int, optional
@@ -54,7 +55,7 @@ class Binner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ig
     def __init__(
         self,
         method: str | Method = "kmeans",
-        max_bins: int | list[int] = 255,
+        max_bins: int | Sequence[int] | Mapping[str, int] = 255,
         *,
         exact: bool = False,
         n_threads: int | None = None,
@@ -74,8 +75,9 @@ class Binner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ig
         sample_weight : array of shape (rows,), optional
         """
         values = self._values(X, reset=True)
-        bins = fit_bins(values, self.method, self.max_bins, sample_weight, self.n_threads, exact=self.exact)
-        self.bins_ = Bins(bins.cuts, getattr(self, "feature_names_in_", bins.names), bins.stats)
+        names = getattr(self, "feature_names_in_", None)
+        table = values if names is None else dict(zip(names, values.T, strict=True))
+        self.bins_ = fit_bins(table, self.method, self.max_bins, sample_weight, self.n_threads, exact=self.exact)
         return self
 
     def transform(self, X: Any) -> Codes:
@@ -87,7 +89,7 @@ class Binner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ig
         """Return for every code the mean of what its bin held, and NaN for missing ones."""
         check_is_fitted(self)
         codes = np.asarray(X)
-        if codes.dtype.kind == "f" and np.isfinite(codes).all() and (codes == np.rint(codes)).all():
+        if codes.dtype.kind == "f" and (np.abs(codes) < 2**16).all() and (codes == np.rint(codes)).all():
             codes = codes.astype(np.int64)
         return self.bins_.decode(codes)
 

@@ -44,11 +44,22 @@ class OptimalPartition {
     // The first point of each cluster, and n.
     std::vector<size_t> solve() {
         if (k_ == 1) return {0, n_};
+        std::vector<size_t> borders = search(first_guess());
+        if (!precise_ && !is_sound(lambda_)) {
+            use_precise_sums();
+            borders = search(lambda_);
+        }
+        return borders;
+    }
+
+  private:
+    // The optimal borders; lambda_ is then the price at which they were found.
+    std::vector<size_t> search(double guess) {
         Solution fine{0, n_, 0, {}}, coarse{0, 1, cost(0, n_), {0, n_}};
         fine.borders.resize(n_ + 1);
         std::iota(fine.borders.begin(), fine.borders.end(), size_t{0});
-        lambda_ = first_guess();
-        Guess guess(k_);
+        lambda_ = guess;
+        Interpolation interpolation(k_);
         for (int pass = 1;; ++pass) {
             const bool guessed = pass <= kGuesses && fine.count - coarse.count > kClose &&
                                  lambda_ > fine.lambda && (coarse.lambda == 0 || lambda_ < coarse.lambda);
@@ -60,11 +71,10 @@ class OptimalPartition {
             if (!guessed && (found.count >= fine.count || found.count <= coarse.count))
                 return splice(coarse, fine);
             (found.count > k_ ? fine : coarse) = found;
-            lambda_ = guess.after(lambda_, found.count);
+            lambda_ = interpolation.after(lambda_, found.count);
         }
     }
 
-  private:
     static constexpr int kGuesses = 12;
     static constexpr size_t kClose = 4;  // clusters between the bounds: guessing no longer helps
     static constexpr size_t kPointsPerCluster = 16;
@@ -121,10 +131,11 @@ class OptimalPartition {
         double total = 0, weight = 0, sum = 0, square = 0, x = 0;
         for (size_t i = 0; i < n_; ++i) {
             // Updated by what the point adds (Welford 1962), relative to the cluster's first point.
+            const double had = weight;
             weight += w_[i];
             const double before = x - sum;
             sum += before * (w_[i] / weight);
-            square += w_[i] * before * (x - sum);
+            square += w_[i] * (had / weight) * before * before;
             if (i + 1 < n_ && !ends_after(i)) {
                 x += gaps[i];
                 continue;
@@ -219,12 +230,18 @@ class OptimalPartition {
         sum_outward([&](size_t i, const Prefix2& p) {
             prefix_[i] = {p.weight.high + p.weight.low, p.sum.high + p.sum.low, p.square.high + p.square.low};
         });
-        // What rounding can do to a cost, beside what a cluster is worth.
-        const double noise = 2.3e-16 * (std::fabs(prefix_[0].square) + std::fabs(prefix_[n_].square));
         const double lightest =
             *std::min_element(w_.begin(), w_.end()) / (prefix_[n_].weight - prefix_[0].weight);
-        precise_ = !(noise < kNoise * companding_lambda()) || lightest < kLightest;
-        if (!precise_) return;
+        if (!is_sound(companding_lambda()) || lightest < kLightest) use_precise_sums();
+    }
+
+    // Whether what rounding can do to a cost is little beside what a cluster is worth.
+    bool is_sound(double lambda) const {
+        return 2.3e-16 * (std::fabs(prefix_[0].square) + std::fabs(prefix_[n_].square)) < kNoise * lambda;
+    }
+
+    void use_precise_sums() {
+        precise_ = true;
         prefix2_.resize(n_ + 1);
         sum_outward([&](size_t i, const Prefix2& p) { prefix2_[i] = p; });
     }
@@ -261,9 +278,9 @@ class OptimalPartition {
     }
 
     // Regula falsi on log(count) over log(lambda), of which the slope is about -1/3, with Illinois' halving.
-    class Guess {
+    class Interpolation {
       public:
-        explicit Guess(size_t k)
+        explicit Interpolation(size_t k)
             : log_k_(std::log(static_cast<double>(k))), beyond_(1 / static_cast<double>(k)) {}
 
         double after(double lambda, size_t count) {
@@ -328,7 +345,9 @@ class OptimalPartition {
         for (size_t j = n_; j > 0; j = previous_[j]) solution.borders.push_back(previous_[j]);
         std::reverse(solution.borders.begin(), solution.borders.end());
         solution.count = solution.borders.size() - 1;
-        solution.cost = best_[n_] - lambda * static_cast<double>(solution.count);
+        // Summed anew: best_ holds the lambdas too, which may dwarf it.
+        for (size_t j = 0; j < solution.count; ++j)
+            solution.cost += cost(solution.borders[j], solution.borders[j + 1]);
         return solution;
     }
 
