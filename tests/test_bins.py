@@ -149,6 +149,8 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
         raise OSError("disk full")
 
     monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(FileNotFoundError, match="there is no folder"):
+        first.save(tmp_path / "none" / "bins.json")
     with pytest.raises(OSError, match="disk full"):
         fit_bins(table(), max_bins=9).save(path)
     assert Bins.load(path) == first

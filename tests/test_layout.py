@@ -12,7 +12,20 @@ import boostbins
 SOURCE = Path(__file__).parents[1] / "src" / "boostbins"
 
 # A module may import those before it only.
-ORDER = ["_core", "inputs", "summary", "methods", "columns", "stats", "bins", "fit", "transformer", "demo", "__init__"]
+ORDER = [
+    "_core",
+    "threads",
+    "inputs",
+    "summary",
+    "methods",
+    "columns",
+    "stats",
+    "bins",
+    "fit",
+    "transformer",
+    "demo",
+    "__init__",
+]
 
 
 def imports(path):

@@ -6,12 +6,11 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,8 +20,8 @@ from boostbins.columns import SparseColumn, read_table, summarize_column
 from boostbins.inputs import Floats, checked_weight, real_numbers
 from boostbins.methods import MAX_BINS
 from boostbins.stats import BinStats, bin_rows, bin_stats, cost_row, frame_of
+from boostbins.threads import each
 
-T = TypeVar("T")
 Codes: TypeAlias = NDArray[np.uint8] | NDArray[np.uint16]
 
 _FORMAT = "boostbins.bins"
@@ -186,6 +185,8 @@ class Bins:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the JSON to a file: whole, or not at all."""
         target = Path(path)
+        if not target.parent.is_dir():
+            raise FileNotFoundError(f"cannot write {target}: there is no folder {target.parent}")
         with tempfile.NamedTemporaryFile("w", dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
             try:
                 file.write(self.to_json())
@@ -340,24 +341,6 @@ class Bins:
 def encode(X: Any, bins: Bins, **options: Any) -> Codes:
     """Return the codes of a table: `bins.encode(X)`."""
     return bins.encode(X, **options)
-
-
-def each(function: Callable[[int], T], items: Iterable[int], n_threads: int | None) -> list[T]:
-    """Return `function` of all items, in threads: as many as there are processors, if not said otherwise."""
-    todo, threads = list(items), checked_threads(n_threads)
-    if min(threads, len(todo)) < 2:
-        return [function(item) for item in todo]
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(function, todo))
-
-
-def checked_threads(n_threads: int | None) -> int:
-    """Return the number of threads to use."""
-    if n_threads is None:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if not isinstance(n_threads, int | np.integer) or isinstance(n_threads, bool) or n_threads < 1:
-        raise ValueError(f"n_threads must be a whole number from 1 on, or None for all, got {n_threads!r}")
-    return int(n_threads)
 
 
 def _frozen_cuts(cuts: ArrayLike, column: int) -> Floats:

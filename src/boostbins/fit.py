@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from boostbins.bins import Bins, each
+from boostbins.bins import Bins
 from boostbins.columns import NonNumeric, read_table, summarize_column
 from boostbins.inputs import Floats, checked_target, checked_weight
 from boostbins.methods import MAX_BINS, MIN_BINS, Method, find_cuts, method_named
 from boostbins.stats import BinStats, bin_stats
 from boostbins.summary import MAX_CELLS
+from boostbins.threads import each
 
 
 def fit_bins(

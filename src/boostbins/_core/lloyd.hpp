@@ -120,6 +120,8 @@ class Lloyd {
         return to_left < to_right || (to_left == to_right && left < right);
     }
 
+    double row_weight(size_t point) const { return points_[point].weight / std::max(1.0, count_[point]); }
+
     double centred(double x) const { return frame_.relative(x, column_mean_); }
 
     double rounded_center(size_t j) const {
@@ -128,16 +130,14 @@ class Lloyd {
         double sum = 0, weight = 0, rows = 0;
         for (size_t p = members_[j].begin; p < members_[j].end; ++p) {
             if ((rows += count_[p]) > kReplayedRows || points_[p].half != 0) return center;
-            for (double row = 0; row < count_[p]; ++row)
-                sum += points_[p].weight / count_[p] * centred(raw_[p]);
+            for (double row = 0; row < count_[p]; ++row) sum += row_weight(p) * centred(raw_[p]);
             weight += points_[p].weight;
         }
         for (const Relocation& moved : relocations_) {
-            const double row_weight = points_[moved.point].weight / count_[moved.point];
             if (moved.to == j) return centred(raw_[moved.point]);
             if (moved.from != j) continue;
-            sum -= row_weight * centred(raw_[moved.point]);
-            weight -= row_weight;
+            sum -= row_weight(moved.point) * centred(raw_[moved.point]);
+            weight -= row_weight(moved.point);
         }
         return weight > 0 ? sum * (1 / weight) : center;
     }
@@ -277,12 +277,12 @@ class Lloyd {
         size_t next = 0;
         for (size_t i = 0; i < wanted && next < empty.size() && far[i].distance > 0; ++i) {
             const size_t p = far[i].point;
-            const double row_weight = points_[p].weight / std::max(1.0, count_[p]);
+            const double weight = row_weight(p);
             for (double rows = count_[p]; rows > 0 && next < empty.size(); --rows, ++next) {
                 Share& owner = masses_[far[i].owner];
-                owner.weight -= row_weight;
-                owner.sum -= row_weight * points_[p].x;
-                masses_[empty[next]] = {row_weight, row_weight * points_[p].x};
+                owner.weight -= weight;
+                owner.sum -= weight * points_[p].x;
+                masses_[empty[next]] = {weight, weight * points_[p].x};
                 relocations_.push_back({p, far[i].owner, empty[next]});
             }
         }

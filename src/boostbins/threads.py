@@ -1,0 +1,30 @@
+"""Work in threads; the kernels release the interpreter's lock."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import numpy as np
+
+T = TypeVar("T")
+
+
+def each(function: Callable[[int], T], items: Iterable[int], n_threads: int | None) -> list[T]:
+    """Return `function` of all items, in threads: as many as there are processors, if not said otherwise."""
+    todo, threads = list(items), checked_threads(n_threads)
+    if min(threads, len(todo)) < 2:
+        return [function(item) for item in todo]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(function, todo))
+
+
+def checked_threads(n_threads: int | None) -> int:
+    """Return the number of threads to use."""
+    if n_threads is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if not isinstance(n_threads, int | np.integer) or isinstance(n_threads, bool) or n_threads < 1:
+        raise ValueError(f"n_threads must be a whole number from 1 on, or None for all, got {n_threads!r}")
+    return int(n_threads)
