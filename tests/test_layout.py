@@ -22,6 +22,12 @@ ORDER = [
     "stats",
     "bins",
     "fit",
+    "cache",
+    "adapter",
+    "lightgbm",
+    "xgboost",
+    "catboost",
+    "sklearn",
     "transformer",
     "demo",
     "__init__",
@@ -35,6 +41,9 @@ def imports(path):
             yield from names
 
 
+ADAPTERS = {"lightgbm", "xgboost", "catboost", "sklearn"}
+
+
 def test_dependencies_point_one_way():
     modules = {path.stem: path for path in SOURCE.glob("*.py")}
     assert set(modules) <= set(ORDER)
@@ -43,6 +52,7 @@ def test_dependencies_point_one_way():
             continue  # a user like any other
         for imported in imports(path):
             assert ORDER.index(imported) < ORDER.index(name), f"{name} imports {imported}"
+            assert imported not in ADAPTERS, f"{name} imports {imported}"
 
 
 def test_the_public_names_are_these():

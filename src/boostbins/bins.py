@@ -71,8 +71,6 @@ class Bins:
         stats: Iterable[BinStats] | None = None,
     ) -> None:
         frozen = tuple(_frozen_cuts(c, i) for i, c in enumerate(cuts))
-        if not frozen:
-            raise ValueError("cuts must have at least one column")
         known = tuple(f"x{i}" for i in range(len(frozen))) if names is None else tuple(map(str, names))
         if len(known) != len(frozen) or len(set(known)) != len(known):
             raise ValueError(f"names must be {len(frozen)} different names, one per column, got {known}")
@@ -237,7 +235,7 @@ class Bins:
             if not isinstance(column, SparseColumn):
                 return encoders[i].encode(column, codes[:, i])
             stored = self._empty_codes((len(column.values) + 1,))
-            encoders[i].encode(np.append(column.values.astype(np.float64), 0.0), stored)
+            encoders[i].encode(np.append(column.values.astype(np.float64), column.rest), stored)
             codes[:, i] = stored[-1]
             codes[column.rows, i] = stored[:-1]
             return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
@@ -17,17 +17,21 @@ NonNumeric: TypeAlias = Literal["error", "skip"]
 
 @dataclass(frozen=True)
 class SparseColumn:
-    """A column that is zero but at some rows."""
+    """A column that has one value, `rest`, but at some rows."""
 
     values: NDArray[Any]
     rows: NDArray[np.intp]
     n_rows: int
+    rest: float = 0.0
 
     def dense(self) -> NDArray[np.float64]:
         """Return all rows."""
-        column = np.zeros(self.n_rows)
+        column = np.full(self.n_rows, self.rest)
         column[self.rows] = self.values
         return column
+
+
+Column: TypeAlias = NDArray[Any] | SparseColumn
 
 
 @dataclass(frozen=True)
@@ -37,8 +41,9 @@ class Table:
     names: tuple[str, ...]
     n_rows: int
     named: bool  # whether the names are the table's own
-    read: Callable[[int], NDArray[Any] | SparseColumn]
+    read: Callable[[int], Column]
     in_memory: bool = False  # whether `read` only gives a view of an array
+    places: tuple[int, ...] = ()  # of the columns in the table that was read, where some were left out
 
     def __len__(self) -> int:
         return len(self.names)
@@ -54,8 +59,53 @@ class Table:
         if missing or extra:
             found = f"lacks {_listed(missing)}" if missing else f"has columns that were not binned: {_listed(extra)}"
             raise ValueError(f"X {found}; the bins are for {_listed(names)}")
-        order = [self.names.index(name) for name in names]
-        return replace(self, names=tuple(names), read=lambda i: self.read(order[i]))
+        return self.chosen([self.names.index(name) for name in names])
+
+    def chosen(self, columns: Sequence[int]) -> Table:
+        """Return some of the columns, in this order."""
+        return replace(
+            self,
+            names=tuple(self.names[i] for i in columns),
+            places=tuple(self.places[i] for i in columns),
+            read=lambda i: self.read(columns[i]),
+        )
+
+    def leaving_out(self, places: Collection[int]) -> Table:
+        """Return the columns that are not at these places of the table that was read."""
+        if not places:
+            return self
+        return self.chosen([i for i, place in enumerate(self.places) if place not in places])
+
+    def seen(self, as_: Callable[[Column], Column]) -> Table:
+        """Return the columns as a library sees them, converted when read."""
+        return replace(self, read=lambda i: as_(self.read(i)), in_memory=False)
+
+
+def as_float32(column: Column) -> Column:
+    """Return a column rounded to float32."""
+    if isinstance(column, SparseColumn):
+        return replace(column, values=np.asarray(as_float32(column.values)))
+    with np.errstate(over="ignore"):
+        return column.astype(np.float32, copy=False)
+
+
+def rest_missing(column: Column) -> Column:
+    """Return a column of which what is not stored is missing."""
+    return replace(column, rest=np.nan) if isinstance(column, SparseColumn) else column
+
+
+def with_missing(value: float) -> Callable[[Column], Column]:
+    """Return a view of columns where a value stands for missing."""
+
+    def marked(column: Column) -> Column:
+        if isinstance(column, SparseColumn):
+            rest = np.nan if column.rest == value else column.rest
+            return replace(column, values=np.asarray(marked(column.values)), rest=rest)
+        if not (here := column == value).any():
+            return column
+        return np.where(here, np.nan, column)
+
+    return marked
 
 
 def read_table(X: Any, *, non_numeric: NonNumeric = "error", dates_as_numbers: bool = False) -> Table:
@@ -85,14 +135,14 @@ def read_table(X: Any, *, non_numeric: NonNumeric = "error", dates_as_numbers: b
         table = _from_array(np.asarray(X), dates_as_numbers)
     else:
         table = _from_frame(X, non_numeric, dates_as_numbers)
-    if len(table) == 0:
+    if len(table) == 0 and non_numeric == "error":
         raise ValueError("X has no columns to bin")
     if table.n_rows == 0:
         raise ValueError("X has no rows")
     if len(set(table.names)) < len(table.names):
         twice = next(name for name in table.names if table.names.count(name) > 1)
         raise ValueError(f"X has more than one column named {twice!r}: rename one of them")
-    return table
+    return table if table.places else replace(table, places=tuple(range(len(table))))
 
 
 def summarize_column(
@@ -111,16 +161,16 @@ def summarize_column(
         return ColumnSummary.of_checked(column, weight, target, max_cells)
     stored_weight = None if weight is None else weight[column.rows]
     stored = ColumnSummary.of_checked(column.values, stored_weight, None, max_cells)
-    n_zeros = table.n_rows - len(column.values)
-    zero_weight: list[float] | None = None
+    n_rest = table.n_rows - len(column.values)
+    rest_weight: list[float] | None = None
     if weight is not None:
         rest = weight.copy()
         rest[column.rows] = 0.0
-        n_zeros = int(np.count_nonzero(rest))
-        zero_weight = [float(rest.sum()) / max(n_zeros, 1)]
-    if n_zeros == 0:
+        n_rest = int(np.count_nonzero(rest))
+        rest_weight = [float(rest.sum()) / max(n_rest, 1)]
+    if n_rest == 0:
         return stored
-    return stored + ColumnSummary([0.0], zero_weight, max_cells=max_cells)._repeated(n_zeros)
+    return stored + ColumnSummary([column.rest], rest_weight, max_cells=max_cells)._repeated(n_rest)
 
 
 def _from_array(X: NDArray[Any], dates_as_numbers: bool) -> Table:
@@ -184,9 +234,11 @@ def _from_frame(X: Any, non_numeric: NonNumeric, dates_as_numbers: bool) -> Tabl
     if isinstance(frame, nw.Series):
         frame = frame.alias(str(frame.name or "x0")).to_frame()
     kept: list[str] = []
-    for name, dtype in frame.schema.items():
+    places: list[int] = []
+    for place, (name, dtype) in enumerate(frame.schema.items()):
         if dtype.is_numeric() or dtype == nw.Boolean or (dtype.is_temporal() and dates_as_numbers):
             kept.append(name)
+            places.append(place)
         elif non_numeric == "error" or dtype.is_temporal():
             way_out = (
                 "pass dates_as_numbers=True, or convert it to numbers that mean something"
@@ -206,7 +258,7 @@ def _from_frame(X: Any, non_numeric: NonNumeric, dates_as_numbers: bool) -> Tabl
         values = series.to_numpy()
         return numeric_column(values if values.dtype != object else values.astype(np.float64))
 
-    return Table(tuple(str(name) for name in kept), len(frame), True, read)
+    return Table(tuple(str(name) for name in kept), len(frame), True, read, places=tuple(places))
 
 
 def _dates(values: NDArray[Any], name: str, dates_as_numbers: bool) -> NDArray[np.float64]:

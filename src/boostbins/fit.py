@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from boostbins.bins import Bins
-from boostbins.columns import NonNumeric, read_table, summarize_column
+from boostbins.columns import NonNumeric, Table, read_table, summarize_column
 from boostbins.inputs import Floats, checked_target, checked_weight
 from boostbins.methods import MAX_BINS, MIN_BINS, Method, find_cuts, method_named
 from boostbins.stats import BinStats, bin_stats
@@ -64,20 +64,46 @@ def fit_bins(
     """
     find = method_named(method)
     table = read_table(X, non_numeric=non_numeric, dates_as_numbers=dates_as_numbers)
+    if len(table) == 0:
+        raise ValueError("X has no columns to bin")
     budgets = checked_max_bins(max_bins, table.names)
-    weight = None if sample_weight is None else checked_weight(sample_weight, table.n_rows, "sample_weight")
-    if weight is not None and not weight.any():
-        raise ValueError("sample_weight is zero for every row: give some row a positive weight")
+    weight = None if sample_weight is None else checked_row_weight(sample_weight, table.n_rows)
     target = None if y is None else checked_target(y, table.n_rows, "y")
+    return fit_table(table, find, budgets, weight, target, exact=exact, n_threads=n_threads)
+
+
+def fit_table(
+    table: Table,
+    method: Method,
+    budgets: Sequence[int],
+    weight: Floats | None = None,
+    target: Floats | None = None,
+    *,
+    exact: bool = False,
+    n_threads: int | None = None,
+    settle: Callable[[int, Floats], Floats] = lambda column, cuts: cuts,
+) -> Bins:
+    """Return bins for every column of a table; all is checked already.
+
+    `settle` turns the cuts of a column into those that a library can use.
+    """
 
     def fit_column(i: int) -> tuple[Floats, BinStats]:
         max_cells = None if exact else max(MAX_CELLS, 4 * budgets[i])
         summary = summarize_column(table, i, weight, target, max_cells=max_cells)
-        cuts = find_cuts(summary, find, budgets[i])
+        cuts = settle(i, find_cuts(summary, method, budgets[i]))
         return cuts, bin_stats(summary, cuts)
 
     fitted = each(fit_column, range(len(table)), n_threads)
     return Bins([cuts for cuts, _ in fitted], table.names, [stats for _, stats in fitted])
+
+
+def checked_row_weight(sample_weight: ArrayLike, n_rows: int) -> Floats:
+    """Return the rows' weights, not all of them zero."""
+    weight = checked_weight(sample_weight, n_rows, "sample_weight")
+    if not weight.any():
+        raise ValueError("sample_weight is zero for every row: give some row a positive weight")
+    return weight
 
 
 def checked_max_bins(max_bins: int | Sequence[int] | Mapping[str, int], names: Sequence[str]) -> list[int]:

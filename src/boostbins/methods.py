@@ -102,14 +102,16 @@ METHODS: dict[str, Method] = {"kmeans": kmeans, "optimal": optimal, "quantile": 
 """The methods by name. Your own function ``(summary, max_bins) -> cuts`` is as good as these."""
 
 
-def method_named(method: str | Method, argument: str = "method") -> Method:
+def method_named(method: str | Method, argument: str = "method", also: str = "") -> Method:
     """Return a method by its name, or the function itself."""
     if callable(method):
         return method
     if isinstance(method, str) and method in METHODS:
         return METHODS[method]
     names = ", ".join(map(repr, METHODS))
-    raise ValueError(f"{argument} must be one of {names} or a function (summary, max_bins) -> cuts, got {method!r}")
+    raise ValueError(
+        f"{argument} must be one of {names} or a function (summary, max_bins) -> cuts{also}, got {method!r}"
+    )
 
 
 def find_cuts(summary: ColumnSummary, method: Method, max_bins: int) -> Floats:

@@ -19,7 +19,7 @@ except ImportError as error:
     raise ImportError("Binner needs scikit-learn 1.6 or later: pip install 'boostbins[sklearn]'") from error
 
 
-class Binner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class Binner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Replace every value by the number of its bin.
 
     What `sklearn.preprocessing.KBinsDiscretizer` does, from every row instead of a sample of 200,000, with missing

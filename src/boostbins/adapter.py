@@ -1,0 +1,321 @@
+"""What the adapters have in common: the flag, the bins that it asks for, and the proof that they are used."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from boostbins.bins import Bins
+from boostbins.cache import BinCache, cached_bins
+from boostbins.columns import SparseColumn, Table, read_table
+from boostbins.fit import checked_row_weight, fit_table
+from boostbins.inputs import Floats
+from boostbins.methods import MAX_BINS, MIN_BINS, Method, method_named
+from boostbins.threads import each
+
+BinMethod: TypeAlias = str | Method | Bins | None
+
+
+# ---- the libraries
+
+
+@dataclass(frozen=True)
+class Library:
+    """A library as far as it was tested."""
+
+    name: str  # as it calls itself
+    package: str  # as it is installed
+    extra: str  # boostbins'
+    oldest: str
+    newest: str
+    below: str  # the first version that is not tried at all
+
+    def check(self) -> None:
+        """Refuse a version that is not supported."""
+        found = version(self.package)
+        if not _numbers(self.oldest) <= _numbers(found) < _numbers(self.below):
+            raise ImportError(
+                f"boostbins supports {self.name} from {self.oldest} to before {self.below} "
+                f"(tested: {self.oldest} and {self.newest}), and {found} is installed: "
+                f"pip install '{self.package}>={self.oldest},<{self.below}'"
+            )
+
+    def missing(self) -> ImportError:
+        """Return the error for when it is not installed."""
+        return ImportError(f"{self.name} is not installed: pip install 'boostbins[{self.extra}]'")
+
+    def compare(self, asked: Mapping[int, Floats], used: Mapping[int, Floats], names: Sequence[str]) -> None:
+        """Refuse to train on other cuts than those asked for."""
+        for (place, cuts), name in zip(asked.items(), names, strict=True):
+            found = used.get(place, np.empty(0))
+            if not np.array_equal(cuts, found):
+                raise RuntimeError(
+                    f"{self.name} {version(self.package)} did not take the cuts of column {name!r}: "
+                    f"{len(cuts)} were given and {len(found)} are there, {_first_difference(cuts, found)}. "
+                    f"boostbins was tested with {self.name} {self.oldest} and {self.newest}; please report this, "
+                    f"and use bin_method=None until it is mended"
+                )
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    parts = (part for part in text.split(".")[:3])
+    return tuple(int("".join(c for c in part if c.isdigit()) or 0) for part in parts)
+
+
+def _first_difference(asked: Floats, found: Floats) -> str:
+    n = min(len(asked), len(found))
+    at = next(iter(np.flatnonzero(asked[:n] != found[:n])), n)
+    return f"the first that differs is number {at}"
+
+
+# ---- the flag
+
+FLAGS = ("bin_method", "bin_cache")
+
+_PARAMETERS = """
+
+    Parameters
+    ----------
+    bin_method : str, function, Bins or None
+        "kmeans", "optimal", "quantile", "uniform", a function ``(summary, max_bins) -> cuts``, ready bins, or None
+        for the library's own.
+    bin_cache : None, "memory" or a folder
+        Where bins are kept for when the same is asked of the same data again.
+    **others
+        The library's own; {budget}.
+
+    Attributes
+    ----------
+    bins_ : Bins
+        The cuts that the model was trained on.
+    """
+
+
+def with_flag(budget: str, **more: Any) -> Callable[[type], type]:
+    """Return a decorator for subclasses of a library's estimators: adds the flag's parameters, and more, to its own.
+
+    `budget` says in the documentation what limits the number of bins.
+    """
+
+    def decorated(cls: Any) -> type:
+        cls._native_class = next(base for base in cls.__bases__ if not base.__module__.startswith("boostbins"))
+        cls._own_parameters = {"bin_method": "kmeans", "bin_cache": None, **more}
+        cls.__init__ = _flagged_init(cls._native_class, cls._own_parameters)
+        cls.__doc__ += _PARAMETERS.format(budget=budget)
+        return cls  # type: ignore[no-any-return]
+
+    return decorated
+
+
+def _flagged_init(base: Any, own: Mapping[str, Any]) -> Callable[..., None]:
+    initialize = base.__init__
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+        flags = {name: kwargs.pop(name, default) for name, default in own.items()}
+        initialize(self, *args, **kwargs)
+        for name, value in flags.items():
+            setattr(self, name, value)
+
+    signature = inspect.signature(initialize)
+    known = list(signature.parameters.values())
+    rest = [known.pop()] if known[-1].kind is inspect.Parameter.VAR_KEYWORD else []
+    flags = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value) for name, value in own.items()]
+    # The libraries and scikit-learn learn the parameters from the signature.
+    __init__.__signature__ = signature.replace(parameters=[*known, *flags, *rest])  # type: ignore[attr-defined]
+    return __init__
+
+
+class Flagged:
+    """What the drop-in estimators have in common."""
+
+    _native_class: Any
+    _own_parameters: Mapping[str, Any]
+    bin_method: BinMethod
+    bin_cache: BinCache
+    bins_: Bins
+
+    def _begin_fit(self) -> bool:
+        """Check the flag, forget an earlier fit's bins, and return whether the cuts are to be ours."""
+        checked_flag(self.bin_method, self.bin_cache)
+        self.__dict__.pop("bins_", None)
+        return self.bin_method is not None
+
+    def to_native(self) -> Any:
+        """Return the same model as an estimator of the library's own class, which needs no boostbins."""
+        plain = self._native_class.__new__(self._native_class)
+        ours = {*self._own_parameters, "bins_"}
+        plain.__dict__.update({key: value for key, value in self.__dict__.items() if key not in ours})
+        return plain
+
+
+# ---- the data, as a library sees it
+
+
+def feature_table(X: Any, leave_out: Collection[int] = ()) -> Table:
+    """Return the columns that are to be cut: all numeric ones, but those at some places."""
+    if isinstance(X, list | tuple):
+        X = np.asarray(X)
+    if isinstance(X, np.ndarray) and X.dtype.kind in "OUS" and X.ndim == 2:
+        kept = [i for i in range(X.shape[1]) if i not in leave_out]
+        return Table(
+            tuple(f"x{i}" for i in kept),
+            X.shape[0],
+            False,
+            lambda i: X[:, kept[i]].astype(np.float64),
+            places=tuple(kept),
+        )
+    return read_table(X, non_numeric="skip").leaving_out(leave_out)
+
+
+def first_rows(X: Any, n_rows: int) -> Any:
+    """Return the first rows of a table, of its own kind."""
+    if isinstance(X, list | tuple):
+        return np.asarray(X[:n_rows])
+    if isinstance(X, np.ndarray):
+        return X[:n_rows]
+    if type(X).__module__.startswith("scipy.sparse"):
+        return X.tocsr()[:n_rows]
+    import narwhals as nw
+
+    return nw.from_native(X, eager_only=True).head(n_rows).to_native()
+
+
+class Ranges(NamedTuple):
+    """What a library sees of the columns, whatever the rows' weights."""
+
+    low: Floats  # NaN if all is missing
+    high: Floats
+    missing: NDArray[np.bool_]
+
+
+def ranges(table: Table, n_threads: int | None = None) -> Ranges:
+    """Return the least and the greatest value of each column, and whether any is missing."""
+
+    def of_column(i: int) -> tuple[float, float, bool]:
+        column = table.read(i)
+        values = column.values if isinstance(column, SparseColumn) else column
+        low, high, missing = np.nan, np.nan, False
+        if len(values):
+            low, high = float(values.min()), float(values.max())
+            if missing := bool(np.isnan(low)):
+                low, high = float(np.fmin.reduce(values)), float(np.fmax.reduce(values))
+        if isinstance(column, SparseColumn) and len(values) < column.n_rows:
+            low, high = float(np.fmin(low, column.rest)), float(np.fmax(high, column.rest))
+            missing = missing or bool(np.isnan(column.rest))
+        return low, high, missing
+
+    found = each(of_column, range(len(table)), n_threads)
+    low, high, missing = zip(*found, strict=True) if found else ((), (), ())
+    return Ranges(np.array(low, np.float64), np.array(high, np.float64), np.array(missing, np.bool_))
+
+
+def floor32(cuts: Floats) -> Floats:
+    """Return cuts that part float32 values as the given ones do, and are float32 themselves.
+
+    The greatest float32 that is not above the cut; cuts beyond the range of float32 part nothing.
+
+    >>> floor32(np.array([0.1, 1.0])).tolist()
+    [0.09999999403953552, 1.0]
+    """
+    with np.errstate(over="ignore"):
+        near = cuts.astype(np.float32)
+    below = np.where(near.astype(np.float64) <= cuts, near, np.nextafter(near, np.float32(-np.inf)))
+    limit = np.finfo(np.float32).max
+    return np.unique(below[(below > -limit) & (below < limit)]).astype(np.float64) + 0.0
+
+
+# ---- the bins
+
+
+def requested_bins(
+    bin_method: str | Method | Bins,
+    table: Table,
+    budgets: Sequence[int],
+    *,
+    sample_weight: ArrayLike | None = None,
+    bin_cache: BinCache = None,
+    settle: Callable[[int, Floats], Floats],
+    settled_for: str,
+    limit: str,
+    n_threads: int | None = None,
+) -> Bins:
+    """Return the bins that the flag asks for, as the library will use them.
+
+    Parameters
+    ----------
+    bin_method : str, function or Bins
+    table : Table
+        As the library sees it.
+    budgets : sequence of int
+        How many bins the library has for each column.
+    sample_weight : array, optional
+    bin_cache : None, "memory" or a folder
+    settle : function
+        Turns the cuts of a column into those that the library uses.
+    settled_for : str
+        The name of that function's rule.
+    limit : str
+        What sets the budgets, for messages: e.g. "max_bin=63".
+    n_threads : int, optional
+    """
+    if isinstance(bin_method, Bins):
+        return _ready_bins(bin_method, table, budgets, settle, limit)
+    method = method_named(bin_method, "bin_method", " or Bins or None")
+    for budget in budgets:
+        if not MIN_BINS <= budget <= MAX_BINS:
+            raise ValueError(
+                f"{limit} leaves {budget} bins for the values of a column; bin_method needs {MIN_BINS} to {MAX_BINS}"
+            )
+    weight = None if sample_weight is None else checked_row_weight(sample_weight, table.n_rows)
+    return cached_bins(
+        bin_cache,
+        table,
+        weight,
+        method,
+        [list(budgets), settled_for],
+        lambda: fit_table(table, method, budgets, weight, n_threads=n_threads, settle=settle),
+        n_threads,
+    )
+
+
+def _ready_bins(
+    bins: Bins, table: Table, budgets: Sequence[int], settle: Callable[[int, Floats], Floats], limit: str
+) -> Bins:
+    try:
+        table.matched(bins.names)
+    except ValueError as error:
+        raise ValueError(f"bin_method holds bins for other columns: {error}") from None
+    order = [bins.names.index(name) for name in table.names] if table.named else range(len(bins))
+    cuts = [settle(i, bins.cuts[j]) for i, j in enumerate(order)]
+    for i, settled in enumerate(cuts):
+        if len(settled) + 1 > (room := budgets[i] + len(settle(i, np.empty(0)))):
+            raise ValueError(
+                f"bin_method holds {len(settled) + 1} bins for column {table.names[i]!r}, and {limit} has room for "
+                f"{room}: raise it, or make bins with fewer"
+            )
+    same = bins.stats is not None and all(len(c) == len(bins.cuts[j]) for c, j in zip(cuts, order, strict=True))
+    return Bins(cuts, table.names, [bins.stats[j] for j in order] if same and bins.stats else None)
+
+
+def checked_flag(bin_method: BinMethod, bin_cache: BinCache) -> None:
+    """Refuse what is no bin_method, or no bin_cache, before any work."""
+    if bin_method is not None and not isinstance(bin_method, Bins):
+        method_named(bin_method, "bin_method", " or Bins or None")
+    if bin_cache is not None and not isinstance(bin_cache, str | os.PathLike):
+        raise TypeError(f"bin_cache must be None, 'memory' or a folder, got {bin_cache!r}")
+
+
+def threads_of(n_jobs: Any) -> int | None:
+    """Return a library's number of threads as ours: None for all."""
+    if n_jobs is None or int(n_jobs) == 0:
+        return None
+    if int(n_jobs) > 0:
+        return int(n_jobs)
+    return max(1, (os.cpu_count() or 1) + 1 + int(n_jobs))

@@ -1,0 +1,290 @@
+"""CatBoost with cuts of our own: drop-in estimators, and a quantized `Pool` for `catboost.train` and `catboost.cv`.
+
+CatBoost rounds values to float32 and sends `x > border` to the right, as we do. It is given the cuts, rounded down to
+float32, in the form of a borders file. Where values are missing, one of its borders holds them apart.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from boostbins.adapter import (
+    FLAGS,
+    BinMethod,
+    Flagged,
+    Library,
+    Ranges,
+    checked_flag,
+    feature_table,
+    floor32,
+    ranges,
+    requested_bins,
+    threads_of,
+    with_flag,
+)
+from boostbins.bins import Bins
+from boostbins.cache import BinCache
+from boostbins.columns import Table, as_float32
+from boostbins.inputs import Floats
+
+LIBRARY = Library("CatBoost", "catboost", "catboost", oldest="1.2.5", newest="1.2.10", below="2")
+try:
+    import catboost as cb
+except ImportError as error:
+    raise LIBRARY.missing() from error
+LIBRARY.check()
+
+__all__ = ["CatBoostClassifier", "CatBoostRanker", "CatBoostRegressor", "Pool", "from_native"]
+
+_BORDER_COUNT = {"CPU": 254, "GPU": 128}  # CatBoost's defaults
+_GREATEST = float(np.finfo(np.float32).max)  # a border here parts missing values from all others
+_CONTRADICTING = ("feature_border_type", "per_float_feature_quantization", "input_borders")
+
+
+class Pool(cb.Pool):
+    """`catboost.Pool`, quantized with cuts by `bin_method`.
+
+    Validation sets may be any Pool: CatBoost quantizes them with the cuts of this one; so do the folds of
+    `catboost.cv`. Categorical, text and embedding features are left to CatBoost.
+
+    Parameters
+    ----------
+    data, label, *args, **kwargs
+        As for `catboost.Pool`. `data` is an array, a frame or a sparse matrix.
+    bin_method : str, function, Bins or None
+        "kmeans", "optimal", "quantile", "uniform", a function ``(summary, max_bins) -> cuts``, ready bins, or None
+        for no quantization, which CatBoost then does itself.
+    bin_cache : None, "memory" or a folder
+        Where bins are kept for when the same is asked of the same data again.
+    border_count, nan_mode, task_type
+        As for `catboost.Pool.quantize`.
+
+    Attributes
+    ----------
+    bins_ : Bins
+        The cuts that CatBoost uses.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).lognormal(0, 2, (1000, 2))
+    >>> train = Pool(X, X.sum(axis=1), bin_method="kmeans", border_count=62)
+    >>> params = {"loss_function": "RMSE", "iterations": 10, "verbose": False, "allow_writing_files": False}
+    >>> model = cb.train(train, params)
+    >>> from_native(train).n_bins
+    (63, 63)
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        label: Any = None,
+        *args: Any,
+        bin_method: BinMethod = "kmeans",
+        bin_cache: BinCache = None,
+        border_count: int | None = None,
+        nan_mode: str | None = None,
+        task_type: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        checked_flag(bin_method, bin_cache)
+        super().__init__(data, label, *args, **kwargs)
+        if bin_method is not None:
+            options = {"border_count": border_count, "nan_mode": nan_mode, "task_type": task_type}
+            n_threads = threads_of(kwargs.get("thread_count"))
+            self.bins_ = _quantize(self, data, kwargs.get("weight"), bin_method, bin_cache, options, n_threads)
+
+
+def from_native(pool: cb.Pool) -> Bins:
+    """Return the cuts of a quantized Pool, boostbins' or CatBoost's own; those that only hold missing values apart
+    are left out.
+    """
+    if not isinstance(pool, cb.Pool):
+        raise TypeError(f"pool must be a catboost.Pool, got {type(pool).__name__}")
+    if not pool.is_quantized():
+        raise ValueError("pool has no cuts yet: quantize it first, e.g. with pool.quantize()")
+    used = _native_cuts(pool)
+    if (bins := getattr(pool, "bins_", None)) is not None:
+        return Bins(used.values(), bins.names)
+    names = pool.get_feature_names()
+    return Bins(used.values(), [names[place] for place in used])
+
+
+def _quantize(
+    pool: cb.Pool,
+    data: Any,
+    weight: Any,
+    bin_method: Any,
+    bin_cache: BinCache,
+    params: Mapping[str, Any],
+    n_threads: int | None,
+) -> Bins:
+    """Quantize a pool of CatBoost's by our cuts, and prove it."""
+    if isinstance(data, str | Path | cb.FeaturesData):
+        raise TypeError(
+            f"data must be an array, a frame or a sparse matrix for bin_method, got {type(data).__name__}: "
+            f"load it first, or give bin_method=None"
+        )
+    task_type = params.get("task_type") or "CPU"
+    border_count = params.get("border_count") or _BORDER_COUNT[task_type]
+    nan_mode = params.get("nan_mode") or "Min"
+    table = feature_table(data, _left_to_catboost(pool)).seen(as_float32)
+    extent = ranges(table, n_threads)
+    bins = requested_bins(
+        bin_method,
+        table,
+        np.maximum(border_count + 1 - extent.missing, 2).tolist(),
+        sample_weight=weight,
+        bin_cache=bin_cache,
+        settle=lambda _, cuts: floor32(cuts),
+        settled_for="float32",
+        limit=f"border_count={border_count}",
+        n_threads=n_threads,
+    )
+    with tempfile.TemporaryDirectory(prefix="boostbins-") as folder:
+        path = Path(folder) / "borders.tsv"
+        path.write_text(_borders_file(table, bins, extent, nan_mode))
+        pool.quantize(input_borders=str(path), nan_mode=nan_mode, task_type=params.get("task_type"))
+    LIBRARY.compare(dict(zip(table.places, bins.cuts, strict=True)), _native_cuts(pool), table.names)
+    return bins
+
+
+def _left_to_catboost(pool: cb.Pool) -> set[int]:
+    return {
+        *pool.get_cat_feature_indices(),
+        *pool.get_text_feature_indices(),
+        *pool.get_embedding_feature_indices(),
+    }
+
+
+def _borders_file(table: Table, bins: Bins, extent: Ranges, nan_mode: str) -> str:
+    """Return CatBoost's form of cuts: a line each, with the place of the feature."""
+    lines = []
+    for place, cuts, missing in zip(table.places, bins.cuts, extent.missing, strict=True):
+        borders, mark = cuts.tolist(), ""
+        if missing and nan_mode != "Forbidden":
+            borders, mark = [*borders, _GREATEST if nan_mode == "Max" else -_GREATEST], f"\t{nan_mode}"
+        elif not borders:
+            borders = [_GREATEST]  # without any line, CatBoost would make borders of its own
+        lines += [f"{place}\t{border!r}{mark}\n" for border in sorted(borders)]
+    return "".join(lines)
+
+
+def _native_cuts(pool: cb.Pool) -> dict[int, Floats]:
+    with tempfile.TemporaryDirectory(prefix="boostbins-") as folder:
+        path = Path(folder) / "borders.tsv"
+        pool.save_quantization_borders(str(path))
+        lines = [line.split("\t") for line in path.read_text().splitlines()]
+    found: dict[int, list[np.float32]] = {}
+    for place, border, *_ in lines:
+        found.setdefault(int(place), []).append(np.float32(border))
+    cuts = {place: np.array(borders, np.float64) + 0.0 for place, borders in sorted(found.items())}
+    return {place: borders[np.abs(borders) < _GREATEST] for place, borders in cuts.items()}
+
+
+# ---- the estimators
+
+
+class _Flag(Flagged):
+    """Stands before a class of CatBoost's: quantizes the training pool, and keeps the flag among the parameters."""
+
+    def _prepare_train_params(self, X: Any = None, y: Any = None, **kwargs: Any) -> Any:
+        if not self._begin_fit():
+            return super()._prepare_train_params(X, y, **kwargs)  # type: ignore[misc]
+        self._refuse_contradictions(X)
+        prepared = super()._prepare_train_params(X, y, **kwargs)  # type: ignore[misc]
+        if isinstance(X, Pool):
+            self.bins_ = X.bins_
+            return prepared
+        params, pool, weight = prepared["params"], prepared["train_pool"], kwargs.get("sample_weight")
+        if params.get("eval_fraction"):
+            if (
+                pool.get_cat_feature_indices()
+                or pool.get_text_feature_indices()
+                or pool.get_embedding_feature_indices()
+            ):
+                raise ValueError(
+                    "eval_fraction hides which rows are trained on, if there are categorical, text or embedding "
+                    "features: give eval_set instead, or bin_method=None"
+                )
+            X, weight = np.asarray(pool.get_features(), np.float32), pool.get_weight()
+        n_threads = threads_of(params.get("thread_count"))
+        self.bins_ = _quantize(pool, X, weight, self.bin_method, self.bin_cache, params, n_threads)
+        return prepared
+
+    def _refuse_contradictions(self, X: Any) -> None:
+        for name in _CONTRADICTING:
+            if (value := self.get_params().get(name)) is not None:
+                raise ValueError(f"{name}={value!r} contradicts bin_method: leave it out, or give bin_method=None")
+        if isinstance(X, cb.Pool) and getattr(X, "bins_", None) is None:
+            raise TypeError(
+                "X must be data, not a ready-made Pool: give X and y, or a boostbins.catboost.Pool, or bin_method=None"
+            )
+
+    def _tune_hyperparams(self, *args: Any, **kwargs: Any) -> Any:
+        if self.bin_method is not None:
+            raise ValueError(
+                "grid_search and randomized_search of CatBoost make cuts of their own: use scikit-learn's "
+                "GridSearchCV, or bin_method=None"
+            )
+        return super()._tune_hyperparams(*args, **kwargs)  # type: ignore[misc]
+
+    # CatBoost keeps its parameters in a dict that goes to its core as a whole: the flag stays out of it.
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return all parameters."""
+        flags = {"bin_method": self.bin_method, "bin_cache": self.bin_cache}
+        return {**super().get_params(deep=deep), **flags}  # type: ignore[misc]
+
+    def get_param(self, key: str) -> Any:
+        """Return a parameter."""
+        return getattr(self, key) if key in FLAGS else super().get_param(key)  # type: ignore[misc]
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters."""
+        flags = {key: params.pop(key) for key in FLAGS if key in params}
+        super().set_params(**params)  # type: ignore[misc]
+        for name, value in flags.items():
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        params = {**super().get_params(), "bin_method": self.bin_method}  # type: ignore[misc]
+        if self.bin_cache is not None:
+            params["bin_cache"] = self.bin_cache
+        return f"{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in sorted(params.items()))})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = {key: vars(self)[key] for key in ("bin_method", "bin_cache", "bins_") if key in vars(self)}
+        return {**super().__getstate__(), "__boostbins": kept}  # type: ignore[dict-item]
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        kept = state.pop("__boostbins", {"bin_method": None, "bin_cache": None})
+        super().__setstate__(state)  # type: ignore[misc]
+        vars(self).update(kept)
+
+    def to_native(self) -> Any:
+        """Return the same model as an estimator of CatBoost's own class, which needs no boostbins."""
+        plain = self._native_class()
+        plain.__setstate__(super().__getstate__())
+        return plain
+
+
+@with_flag("`border_count` is the number of bins less one")
+class CatBoostRegressor(_Flag, cb.CatBoostRegressor):
+    """`catboost.CatBoostRegressor` with cuts by `bin_method`."""
+
+
+@with_flag("`border_count` is the number of bins less one")
+class CatBoostClassifier(_Flag, cb.CatBoostClassifier):
+    """`catboost.CatBoostClassifier` with cuts by `bin_method`."""
+
+
+@with_flag("`border_count` is the number of bins less one")
+class CatBoostRanker(_Flag, cb.CatBoostRanker):
+    """`catboost.CatBoostRanker` with cuts by `bin_method`."""

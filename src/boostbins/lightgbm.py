@@ -1,0 +1,473 @@
+"""LightGBM with cuts of our own: drop-in estimators, and a `Dataset` for `lgb.train` and `lgb.cv`.
+
+LightGBM parts `x <= cut` in float64, as we do. It is given the cuts through a small *reference* Dataset, whose bins
+it takes over for the real one. What it imposes: it parts zero from the rest, by cuts at -1e-35 (where there are values
+below) and 1e-35 (where there are values above), and a missing value takes a bin. These count in `max_bin`.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import types
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boostbins.adapter import (
+    FLAGS,
+    BinMethod,
+    Flagged,
+    Library,
+    Ranges,
+    checked_flag,
+    feature_table,
+    first_rows,
+    ranges,
+    requested_bins,
+    threads_of,
+    with_flag,
+)
+from boostbins.bins import Bins
+from boostbins.cache import BinCache
+from boostbins.columns import SparseColumn, Table, as_float32, with_missing
+from boostbins.inputs import Floats
+
+LIBRARY = Library("LightGBM", "lightgbm", "lightgbm", oldest="4.3.0", newest="4.7.0", below="5")
+try:
+    import lightgbm as lgb
+    from lightgbm.basic import _ConfigAliases
+    from lightgbm.sklearn import LGBMModel
+except ImportError as error:
+    raise LIBRARY.missing() from error
+LIBRARY.check()
+
+__all__ = ["Dataset", "LGBMClassifier", "LGBMRanker", "LGBMRegressor", "from_native"]
+
+_ZERO = float(np.float32(1e-35))  # LightGBM's kZeroThreshold: what is not beyond it is zero
+_MOSTLY_ZERO = 0.5  # share of zeros from which LightGBM may bundle a column with others, or store it sparsely
+_LOOK_AT = 4096  # rows, to see whether a column is mostly zero
+
+
+class Dataset(lgb.Dataset):
+    """`lightgbm.Dataset` with cuts by `bin_method`.
+
+    Like LightGBM's own it is built when first needed, with the parameters of `lgb.train` or `lgb.cv`; `max_bin` is
+    one of them. Validation sets made from it (``reference=``, ``create_valid``) and the folds of `lgb.cv` share its
+    cuts.
+
+    Parameters
+    ----------
+    data, label, *args, **kwargs
+        As for `lightgbm.Dataset`. `data` is an array, a frame or a sparse matrix.
+    bin_method : str, function, Bins or None
+        "kmeans", "optimal", "quantile", "uniform", a function ``(summary, max_bins) -> cuts``, ready bins, or None
+        for LightGBM's own.
+    bin_cache : None, "memory" or a folder
+        Where bins are kept for when the same is asked of the same data again.
+
+    Attributes
+    ----------
+    bins_ : Bins
+        Once it is built: the cuts that LightGBM uses.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).lognormal(0, 2, (1000, 2))
+    >>> train = Dataset(X, X.sum(axis=1), bin_method="kmeans", params={"max_bin": 63, "verbosity": -1})
+    >>> booster = lgb.train({"objective": "regression", "verbosity": -1}, train, 10)
+    >>> from_native(train).n_bins
+    (63, 63)
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        label: Any = None,
+        *args: Any,
+        bin_method: BinMethod = "kmeans",
+        bin_cache: BinCache = None,
+        **kwargs: Any,
+    ) -> None:
+        checked_flag(bin_method, bin_cache)
+        super().__init__(data, label, *args, **kwargs)
+        self.bin_method = bin_method
+        self.bin_cache = bin_cache
+        self.reference: lgb.Dataset | None
+
+    def construct(self) -> Dataset:
+        """Find the cuts, and build LightGBM's dataset with them."""
+        ready = self._handle is not None or self.reference is not None or self.used_indices is not None
+        if ready or self.bin_method is None or self.data is None:
+            super().construct()
+            return self
+        settings = _Settings(self.params or {})
+        settings.check()
+        categorical = _categorical_places(self)
+        table = _seen_by_lightgbm(self.data, settings, categorical)
+        extent = ranges(table, settings.n_threads)
+        bins = requested_bins(
+            self.bin_method,
+            table,
+            _budgets(extent, settings),
+            sample_weight=self.weight,
+            bin_cache=self.bin_cache,
+            settle=lambda i, cuts: _with_zero_cuts(cuts, extent.low[i], extent.high[i]),
+            settled_for="LightGBM",
+            limit=f"max_bin={settings.max_bin}",
+            n_threads=settings.n_threads,
+        )
+        self.reference = _reference(self, table, bins, extent, categorical, settings)
+        try:
+            super().construct()
+        finally:
+            self.reference = None  # it has served: what follows treats this as any training set
+        used = _native_cuts(self)
+        kept = {place: cuts for place, cuts in zip(table.places, bins.cuts, strict=True) if place in used}
+        LIBRARY.compare(kept, used, [table.names[table.places.index(place)] for place in kept])
+        self.bins_ = bins
+        return self
+
+
+def from_native(dataset: lgb.Dataset) -> Bins:
+    """Return the cuts that a LightGBM dataset uses, boostbins' or LightGBM's own; builds it if it is not yet built.
+
+    Categorical features are left out. A feature that LightGBM does not use, for it can never be split, has no cuts.
+    """
+    if not isinstance(dataset, lgb.Dataset):
+        raise TypeError(f"dataset must be a lightgbm.Dataset, got {type(dataset).__name__}")
+    dataset.construct()
+    names = getattr(dataset, "bins_", None)
+    used = _native_cuts(dataset, all_features=True)
+    if names is not None and len(names) == len(used):
+        return Bins(used.values(), names.names)
+    known = dataset.get_feature_name()
+    return Bins(used.values(), [known[place] for place in used])
+
+
+# ---- what LightGBM is told
+
+
+class _Settings:
+    """The parameters of LightGBM that matter here, by whichever alias."""
+
+    def __init__(self, params: Mapping[str, Any]) -> None:
+        self.params = dict(params)
+        self.max_bin = int(self.get("max_bin", 255))
+        self.zero_as_missing = self.is_on("zero_as_missing", False)
+        self.missing_has_bin = self.is_on("use_missing", True) and not self.zero_as_missing
+        self.n_threads = threads_of(self.get("num_threads", None))
+
+    def get(self, name: str, default: Any) -> Any:
+        given = [self.params[alias] for alias in _aliases(name) if self.params.get(alias) is not None]
+        return given[0] if given else default
+
+    def is_on(self, name: str, default: bool) -> bool:
+        return str(self.get(name, default)).lower() in ("true", "1", "+", "yes", "t", "on")
+
+    def replaced(self, **values: Any) -> dict[str, Any]:
+        """Return the parameters with others in place of these, whatever they were called."""
+        hidden = {alias for name in values for alias in _aliases(name)}
+        return {**{key: value for key, value in self.params.items() if key not in hidden}, **values}
+
+    def check(self) -> None:
+        """Refuse what contradicts cuts of our own."""
+        for name in ("forcedbins_filename", "max_bin_by_feature"):
+            if self.get(name, None):
+                raise ValueError(
+                    f"{name}={self.get(name, None)!r} contradicts bin_method: leave it out, or give bin_method=None"
+                )
+        if int(self.get("num_machines", 1)) > 1:
+            raise ValueError("num_machines > 1: bin_method works on one machine only; give bin_method=None")
+        if self.max_bin < 2:
+            raise ValueError(f"max_bin must be at least 2, got {self.max_bin}")
+
+
+def _aliases(name: str) -> list[str]:
+    return [name, *sorted(_ConfigAliases.get(name) - {name})]
+
+
+def _categorical_places(dataset: lgb.Dataset) -> list[int]:
+    """Return which columns LightGBM takes as categorical: it says so of the first rows."""
+    if isinstance(dataset.data, str | Path | lgb.Sequence) or (
+        isinstance(dataset.data, list) and isinstance(dataset.data[0], np.ndarray | lgb.Sequence)
+    ):
+        raise TypeError(
+            f"data must be an array, a frame or a sparse matrix for bin_method, got {type(dataset.data).__name__}: "
+            f"load it first, or give bin_method=None"
+        )
+    settings = _Settings(dataset.params or {})
+    rows = first_rows(dataset.data, 2)
+    head = lgb.Dataset(
+        rows,
+        np.zeros(rows.shape[0]),
+        feature_name=dataset.feature_name,
+        categorical_feature=dataset.categorical_feature,
+        params=settings.replaced(verbosity=-1, feature_pre_filter=False),
+    ).construct()
+    given = _Settings(head.params).get("categorical_feature", [])
+    if isinstance(given, str):
+        names = head.get_feature_name()
+        given = [names.index(g) for g in given[5:].split(",")] if given.startswith("name:") else given.split(",")
+    return sorted(int(place) for place in np.atleast_1d(np.array(given, dtype=np.intp)))
+
+
+def _seen_by_lightgbm(data: Any, settings: _Settings, categorical: list[int]) -> Table:
+    table = feature_table(data, categorical)
+    if isinstance(data, np.ndarray) and data.dtype not in (np.float32, np.float64):
+        table = table.seen(as_float32)
+    return table.seen(with_missing(0.0)) if settings.zero_as_missing else table
+
+
+def _budgets(extent: Ranges, settings: _Settings) -> list[int]:
+    zero_cuts = (extent.low < -_ZERO).astype(int) + (extent.high > _ZERO)
+    missing = extent.missing & settings.missing_has_bin
+    return [int(n) for n in np.maximum(settings.max_bin - zero_cuts - missing, 2)]
+
+
+def _with_zero_cuts(cuts: Floats, low: float, high: float) -> Floats:
+    zero_cuts = [-_ZERO] * bool(low < -_ZERO) + [_ZERO] * bool(high > _ZERO)
+    return np.unique(np.concatenate([cuts[np.abs(cuts) > _ZERO], zero_cuts]))
+
+
+# ---- the reference
+
+
+def _reference(
+    dataset: lgb.Dataset,
+    table: Table,
+    bins: Bins,
+    extent: Ranges,
+    categorical: list[int],
+    settings: _Settings,
+) -> lgb.Dataset:
+    """Return a small Dataset that has the bins, and what LightGBM else learns from rows."""
+    rows, whole = _rows_to_learn_from(dataset, table, categorical)
+    matrix = _reference_matrix(dataset.data, table, extent, categorical, rows, whole)
+    missing = extent.missing & settings.missing_has_bin
+    forced, max_bin_by_feature = [], [settings.max_bin] * matrix.shape[1]
+    for i, place in enumerate(table.places):
+        own = bins.cuts[i][np.abs(bins.cuts[i]) > _ZERO]
+        # With any bin to spare, LightGBM adds quantiles; with one too few, it drops the last cuts.
+        max_bin_by_feature[place] = int(max(len(bins.cuts[i]) + 1, 3 if len(own) else 2) + missing[i])
+        if len(own):
+            forced.append({"feature": place, "bin_upper_bound": own.tolist()})
+    with tempfile.TemporaryDirectory(prefix="boostbins-") as folder:
+        path = Path(folder) / "cuts.json"
+        path.write_text(json.dumps(forced))
+        params = settings.replaced(
+            forcedbins_filename=str(path),
+            max_bin_by_feature=max_bin_by_feature,
+            bin_construct_sample_cnt=max(matrix.shape[0], 2),
+            # Lossless only if all rows are there to be counted.
+            feature_pre_filter=whole and settings.is_on("feature_pre_filter", True),
+            verbosity=-1,
+        )
+        for alias in _aliases("categorical_feature"):
+            params.pop(alias, None)
+        reference = lgb.Dataset(
+            matrix, np.zeros(matrix.shape[0]), categorical_feature=categorical or "auto", params=params
+        ).construct()
+    # As if it were the real data's: these pass on to it, and nothing of the above may.
+    reference.params = dict(dataset.params or {})
+    reference.categorical_feature = dataset.categorical_feature
+    return reference
+
+
+def _rows_to_learn_from(
+    dataset: lgb.Dataset, table: Table, categorical: list[int]
+) -> tuple[NDArray[np.intp] | None, bool]:
+    """Return the rows that LightGBM would sample, where it learns more from them than cuts, and whether these are all.
+
+    That is where it counts categories, and where it may bundle columns of mostly zeros.
+    """
+    look = slice(None, None, max(1, table.n_rows // _LOOK_AT))
+    if not categorical and not any(_zero_share(table, i, look) > _MOSTLY_ZERO for i in range(len(table))):
+        return None, False
+    rows = np.asarray(dataset._create_sample_indices(total_nrow=table.n_rows), np.intp)
+    return rows, len(rows) == table.n_rows
+
+
+def _zero_share(table: Table, i: int, look: slice) -> float:
+    column = table.read(i)
+    if isinstance(column, SparseColumn):
+        return 1 - len(column.values) / column.n_rows
+    return float(np.mean(column[look] == 0))
+
+
+def _reference_matrix(
+    data: Any,
+    table: Table,
+    extent: Ranges,
+    categorical: list[int],
+    rows: NDArray[np.intp] | None,
+    whole: bool,
+) -> Any:
+    """Return the reference's rows: a sample, and rows with the ends of each column and a missing value."""
+    n_features = len(table) + len(categorical) if not hasattr(data, "shape") else data.shape[1]
+    ends = np.zeros((3, n_features))
+    some = np.where(np.isnan(extent.low), 0.0, extent.low)
+    for row, values in zip(ends, (some, extent.high, np.where(extent.missing, np.nan, some)), strict=True):
+        row[list(table.places)] = np.where(np.isnan(extent.low), np.nan, values)
+    if rows is None:
+        return ends
+    if type(data).__module__.startswith("scipy.sparse"):
+        from scipy import sparse
+
+        sample = data.tocsr()[rows].astype(np.float64)
+        return sample if whole else sparse.vstack([sample, sparse.csr_matrix(ends)], format="csr")
+    sample = np.empty((len(rows), n_features))
+    for i, place in enumerate(table.places):
+        column = table.read(i)
+        sample[:, place] = (column.dense() if isinstance(column, SparseColumn) else column)[rows]
+    for place in categorical:
+        sample[:, place] = _category_numbers(data, place, rows)
+    ends[:, categorical] = sample[0, categorical]
+    return sample if whole else np.vstack([sample, ends])
+
+
+def _category_numbers(data: Any, place: int, rows: NDArray[np.intp]) -> Floats:
+    if hasattr(data, "iloc"):
+        column = data.iloc[rows, place]
+        if hasattr(column, "cat"):
+            codes = column.cat.codes.to_numpy().astype(np.float64)
+            return np.where(codes < 0, np.nan, codes)
+        return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    everything = feature_table(data)
+    column = everything.read(everything.places.index(place))
+    assert not isinstance(column, SparseColumn)
+    return column[rows].astype(np.float64)
+
+
+# ---- what LightGBM uses
+
+
+def _native_cuts(dataset: lgb.Dataset, all_features: bool = False) -> dict[int, Floats]:
+    """Return the cuts by the place of the feature, from a dataset of one row in LightGBM's binary format.
+
+    Without the features that LightGBM does not use, unless `all_features`.
+    """
+    n_features = dataset.num_feature()
+    row = lgb.Dataset(
+        np.zeros((1, n_features)),
+        np.zeros(1),
+        reference=dataset,
+        feature_name=dataset.get_feature_name(),
+        params={**(dataset.params or {}), "verbosity": -1},
+    ).construct()
+    with tempfile.TemporaryDirectory(prefix="boostbins-") as folder:
+        path = Path(folder) / "row.bin"
+        row.save_binary(str(path))
+        mappers = dict(_mappers(_Binary(path.read_bytes())))
+    cuts = {place: bounds for place, bounds in mappers.items() if bounds is not None}
+    if all_features:
+        cuts |= {place: np.empty(0) for place in range(n_features) if place not in mappers}
+    return dict(sorted(cuts.items()))
+
+
+class _Binary:
+    """LightGBM's binary format: numbers in sequence, most of them padded to eight bytes."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.at = 0
+
+    def numbers(self, dtype: Any, count: int = 1) -> Any:
+        size = np.dtype(dtype).itemsize * count
+        if self.at + size > len(self.data):
+            raise RuntimeError(
+                f"LightGBM's binary format is not as expected: boostbins was tested with LightGBM {LIBRARY.oldest} "
+                f"and {LIBRARY.newest}"
+            )
+        found = np.frombuffer(self.data, dtype, count, self.at)
+        self.at += -(-size // 8) * 8
+        return found
+
+    def number(self, dtype: Any = np.int32) -> int:
+        return int(self.numbers(dtype)[0])
+
+
+def _mappers(binary: _Binary) -> Iterator[tuple[int, Floats | None]]:
+    """Yield the place of each used feature and its cuts, None for a categorical one."""
+    binary.numbers(np.uint8, len("______LightGBM_Binary_File_Token______\n"))
+    after_header = binary.number(np.uint64) + binary.at
+    _, n_features, n_total = (binary.number() for _ in range(3))
+    binary.at += 7 * 8  # label_idx, max_bin, bin_construct_sample_cnt, min_data_in_bin, three flags
+    binary.numbers(np.int32, n_total)  # used_feature_map
+    n_groups = binary.number()
+    place_of = binary.numbers(np.int32, n_features)
+    group_of = binary.numbers(np.int32, n_features)
+    within_group = binary.numbers(np.int32, n_features)
+    place = {(g, s): int(p) for g, s, p in zip(group_of, within_group, place_of, strict=True)}
+    binary.at = after_header
+    binary.at = binary.number(np.uint64) + binary.at  # past the metadata
+    for group in range(n_groups):
+        after_group = binary.number(np.uint64) + binary.at
+        binary.at += 3 * 8  # flags
+        for feature in range(binary.number()):
+            n_bins = binary.number()
+            has_missing_bin = binary.number() == 2  # MissingType::NaN
+            binary.at += 2 * 8  # is_trivial, sparse_rate
+            is_categorical = binary.number() == 1
+            binary.at += 4 * 8  # min_val, max_val, default_bin, most_freq_bin
+            if is_categorical:
+                binary.at += 4 * n_bins  # unpadded
+                yield place[group, feature], None
+            else:
+                yield place[group, feature], binary.numbers(np.float64, n_bins)[: n_bins - 1 - has_missing_bin]
+        binary.at = after_group
+
+
+# ---- the estimators
+
+
+class _Flag(Flagged, LGBMModel):
+    """Stands between a class of LightGBM's and `LGBMModel`: has the latter's `fit` build our Datasets."""
+
+    def fit(self, X: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
+        ours = self._begin_fit()
+        if ours and isinstance(X, lgb.Dataset):
+            raise TypeError("X must be data, not a ready-made Dataset: its cuts are fixed. Give it to lightgbm.train")
+        made: list[Dataset] = []
+
+        def dataset(*args: Any, **kwargs: Any) -> Dataset:
+            made.append(Dataset(*args, bin_method=self.bin_method, bin_cache=self.bin_cache, **kwargs))
+            return made[-1]
+
+        # The same code with another Dataset among its globals: nothing is patched, so other threads see nothing.
+        native = LGBMModel.fit
+        fit = types.FunctionType(native.__code__, {**native.__globals__, "Dataset": dataset}, native.__name__)
+        fit.__defaults__, fit.__kwdefaults__ = native.__defaults__, native.__kwdefaults__
+        fit(self, X, y, *args, **kwargs)
+        if ours:
+            self.bins_ = made[0].bins_  # the training set is the first
+        return self
+
+    def _process_params(self, stage: str) -> dict[str, Any]:
+        params = super()._process_params(stage)
+        return {key: value for key, value in params.items() if key not in FLAGS}
+
+    def to_native(self) -> Any:
+        """Return the same model as an estimator of LightGBM's own class, which needs no boostbins."""
+        plain = super().to_native()
+        plain._other_params = {key: value for key, value in plain._other_params.items() if key not in FLAGS}
+        return plain
+
+
+@with_flag("`max_bin` is the number of bins, those for zero and for missing values included")
+class LGBMRegressor(lgb.LGBMRegressor, _Flag):
+    """`lightgbm.LGBMRegressor` with cuts by `bin_method`."""
+
+
+@with_flag("`max_bin` is the number of bins, those for zero and for missing values included")
+class LGBMClassifier(lgb.LGBMClassifier, _Flag):
+    """`lightgbm.LGBMClassifier` with cuts by `bin_method`."""
+
+
+@with_flag("`max_bin` is the number of bins, those for zero and for missing values included")
+class LGBMRanker(lgb.LGBMRanker, _Flag):
+    """`lightgbm.LGBMRanker` with cuts by `bin_method`."""

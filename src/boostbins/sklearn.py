@@ -1,0 +1,211 @@
+"""scikit-learn's gradient boosting with cuts of our own: drop-in estimators, histogram and exact.
+
+Both part `x <= cut`, as we do. The histogram estimators are given the cuts in the place of those of their own bin
+mapper. The exact ones, which have no bins, are trained on the numbers of the bins, and the thresholds of each tree are
+then replaced by the cuts that they stand for, so that they predict from raw values; they see float32.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boostbins.adapter import Flagged, Library, feature_table, requested_bins, with_flag
+from boostbins.bins import Bins
+from boostbins.columns import Table
+from boostbins.inputs import Floats
+
+LIBRARY = Library("scikit-learn", "scikit-learn", "sklearn", oldest="1.5.2", newest="1.9.1", below="2")
+try:
+    from sklearn import ensemble
+    from sklearn.model_selection import train_test_split
+except ImportError as error:
+    raise LIBRARY.missing() from error
+LIBRARY.check()
+
+__all__ = [
+    "GradientBoostingClassifier",
+    "GradientBoostingRegressor",
+    "HistGradientBoostingClassifier",
+    "HistGradientBoostingRegressor",
+    "from_native",
+]
+
+_HISTOGRAM_LIMIT = 255  # of scikit-learn's codes, without the missing values'
+
+
+def from_native(model: Any) -> Bins:
+    """Return the cuts that a fitted HistGradientBoosting model uses, boostbins' or scikit-learn's own.
+
+    Categorical features are left out.
+    """
+    kinds = (ensemble.HistGradientBoostingRegressor, ensemble.HistGradientBoostingClassifier)
+    if not isinstance(model, kinds):
+        raise TypeError(f"model must be a HistGradientBoosting estimator, got {type(model).__name__}")
+    mapper = getattr(model, "_bin_mapper", None)
+    if mapper is None:
+        raise ValueError("model has no cuts yet: fit it first")
+    names = _names_of_columns(model)
+    numeric = np.flatnonzero(np.asarray(mapper.is_categorical_) == 0)
+    return Bins([mapper.bin_thresholds_[i] for i in numeric], [names[i] for i in numeric])
+
+
+def _names_of_columns(model: Any) -> list[str]:
+    """Return the names of the columns in the order in which a histogram estimator has them: categorical first."""
+    names = getattr(model, "feature_names_in_", [f"x{i}" for i in range(model.n_features_in_)])
+    categorical = np.asarray(
+        np.zeros(len(names), bool) if model.is_categorical_ is None else model.is_categorical_, bool
+    )
+    return [*np.asarray(names)[categorical].tolist(), *np.asarray(names)[~categorical].tolist()]
+
+
+def _named(table: Table, names: list[str], named: bool) -> Table:
+    return replace(table, names=tuple(names[place] for place in table.places), named=named)
+
+
+class _HistogramFlag(Flagged):
+    """Stands before a histogram estimator: fills its bin mapper."""
+
+    def _finalize_sample_weight(self, sample_weight: Any, y: Any) -> Any:
+        self._to_be_binned = super()._finalize_sample_weight(sample_weight, y), y  # type: ignore[misc]
+        return self._to_be_binned[0]
+
+    def _bin_data(self, X: NDArray[Any], *args: Any, **kwargs: Any) -> Any:
+        if not kwargs.get("is_training_data", args[-1] if args else False):
+            return super()._bin_data(X, *args, **kwargs)  # type: ignore[misc]
+        model: Any = self
+        weight, y = vars(self).pop("_to_be_binned", (None, None))
+        if not self._begin_fit():
+            return super()._bin_data(X, *args, **kwargs)  # type: ignore[misc]
+        if weight is not None and len(weight) != len(X):
+            weight = _training_part(model, weight, y)
+        mapper = model._bin_mapper
+        n_features = X.shape[1]
+        categorical = np.asarray([0] * n_features if mapper.is_categorical is None else mapper.is_categorical, bool)
+        table = feature_table(X, np.flatnonzero(categorical).tolist())
+        table = _named(table, _names_of_columns(model), hasattr(model, "feature_names_in_"))
+        bins = requested_bins(
+            model.bin_method,
+            table,
+            [min(mapper.n_bins - 1, _HISTOGRAM_LIMIT)] * len(table),
+            sample_weight=weight,
+            bin_cache=model.bin_cache,
+            settle=lambda _, cuts: cuts,
+            settled_for="float64",
+            limit=f"max_bins={model.max_bins}",
+        )
+        thresholds = dict(zip(table.places, bins.cuts, strict=True))
+        thresholds |= {int(i): mapper.known_categories[i] for i in np.flatnonzero(categorical)}
+        mapper.bin_thresholds_ = [np.array(thresholds[i], np.float64) for i in range(n_features)]
+        mapper.is_categorical_ = categorical.astype(np.uint8)
+        mapper.missing_values_bin_idx_ = mapper.n_bins - 1
+        mapper.n_bins_non_missing_ = np.array(
+            [len(thresholds[i]) + (not categorical[i]) for i in range(n_features)], np.uint32
+        )
+        LIBRARY.compare(
+            dict(zip(table.places, bins.cuts, strict=True)),
+            {i: np.asarray(cuts) for i, cuts in enumerate(mapper.bin_thresholds_)},
+            table.names,
+        )
+        self.bins_ = bins
+        return mapper.transform(X)
+
+
+def _training_part(model: Any, weight: Floats, y: Any) -> Floats:
+    """Return the weights of the rows that early stopping leaves to train on: split as scikit-learn just did."""
+    stratify = y if isinstance(model, ensemble.HistGradientBoostingClassifier) else None
+    part, _ = train_test_split(
+        weight, test_size=model.validation_fraction, stratify=stratify, random_state=model._random_seed
+    )
+    return part  # type: ignore[no-any-return]
+
+
+class _ExactFlag(Flagged):
+    """Stands before an exact estimator: has its trees grow on codes, and predict from values."""
+
+    def _fit_stages(self, X: Any, y: Any, raw_predictions: Any, sample_weight: Any, *args: Any, **kwargs: Any) -> Any:
+        model: Any = self
+        if self._begin_fit():
+            table = feature_table(X)
+            names = getattr(model, "feature_names_in_", table.names)
+            table = _named(table, list(names), hasattr(model, "feature_names_in_"))
+            self.bins_ = requested_bins(
+                model.bin_method,
+                table,
+                [model.max_bins] * len(table),
+                sample_weight=sample_weight,
+                bin_cache=model.bin_cache,
+                settle=lambda _, cuts: cuts,
+                settled_for="float64",
+                limit=f"max_bins={model.max_bins}",
+            )
+            X = _codes(X, self.bins_)
+        return super()._fit_stages(X, y, raw_predictions, sample_weight, *args, **kwargs)  # type: ignore[misc]
+
+    def _fit_stage(self, i: int, *args: Any, **kwargs: Any) -> Any:
+        raw_predictions = super()._fit_stage(i, *args, **kwargs)  # type: ignore[misc]
+        if (bins := getattr(self, "bins_", None)) is not None:
+            for tree in self.estimators_[i]:  # type: ignore[attr-defined]
+                _decode(tree.tree_, bins)
+        return raw_predictions
+
+
+def _zero_codes(bins: Bins) -> NDArray[np.intp]:
+    return np.array([np.searchsorted(cuts, 0.0) for cuts in bins.cuts], np.intp)
+
+
+def _codes(X: Any, bins: Bins) -> Any:
+    """Return the codes as float32, less that of zero: so a sparse matrix stays sparse."""
+    zero = _zero_codes(bins)
+    if not type(X).__module__.startswith("scipy.sparse"):
+        codes = Bins(bins.cuts).encode(X).astype(np.float32)
+        codes -= zero.astype(np.float32)
+        return codes
+    codes = X.tocsc(copy=True)
+    for i, cuts in enumerate(bins.cuts):
+        stored = slice(codes.indptr[i], codes.indptr[i + 1])
+        codes.data[stored] = np.searchsorted(cuts, codes.data[stored]) - zero[i]
+    return codes
+
+
+def _decode(tree: Any, bins: Bins) -> None:
+    """Replace the thresholds between codes by the cuts that they stand for."""
+    split = tree.children_left != tree.children_right
+    feature = tree.feature[split]
+    first = np.concatenate([[0], np.cumsum([len(cuts) for cuts in bins.cuts])])
+    below = np.floor(tree.threshold[split]).astype(np.intp) + _zero_codes(bins)[feature]
+    tree.threshold[split] = np.concatenate(bins.cuts)[first[feature] + below]
+
+
+_UNCHECKED = dict.fromkeys(("bin_method", "bin_cache", "max_bins"), "no_validation")  # by scikit-learn: we do
+
+
+@with_flag("`max_bins` is the number of bins")
+class HistGradientBoostingRegressor(_HistogramFlag, ensemble.HistGradientBoostingRegressor):
+    """`sklearn.ensemble.HistGradientBoostingRegressor` with cuts by `bin_method`."""
+
+    _parameter_constraints: ClassVar = {**_UNCHECKED, **ensemble.HistGradientBoostingRegressor._parameter_constraints}
+
+
+@with_flag("`max_bins` is the number of bins")
+class HistGradientBoostingClassifier(_HistogramFlag, ensemble.HistGradientBoostingClassifier):
+    """`sklearn.ensemble.HistGradientBoostingClassifier` with cuts by `bin_method`."""
+
+    _parameter_constraints: ClassVar = {**_UNCHECKED, **ensemble.HistGradientBoostingClassifier._parameter_constraints}
+
+
+@with_flag("`max_bins`, which it does not have itself, is the number of bins", max_bins=255)
+class GradientBoostingRegressor(_ExactFlag, ensemble.GradientBoostingRegressor):
+    """`sklearn.ensemble.GradientBoostingRegressor` with cuts by `bin_method`."""
+
+    _parameter_constraints: ClassVar = {**_UNCHECKED, **ensemble.GradientBoostingRegressor._parameter_constraints}
+
+
+@with_flag("`max_bins`, which it does not have itself, is the number of bins", max_bins=255)
+class GradientBoostingClassifier(_ExactFlag, ensemble.GradientBoostingClassifier):
+    """`sklearn.ensemble.GradientBoostingClassifier` with cuts by `bin_method`."""
+
+    _parameter_constraints: ClassVar = {**_UNCHECKED, **ensemble.GradientBoostingClassifier._parameter_constraints}

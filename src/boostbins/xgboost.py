@@ -1,0 +1,305 @@
+"""XGBoost with cuts of our own: drop-in estimators, and a `QuantileDMatrix` for `xgb.train`.
+
+XGBoost rounds values to float32 and parts `x < cut`; ours are `x <= cut`, so that each becomes the next float32 above.
+It is given the cuts as the values of a small *reference* matrix. One of its `max_bin` bins holds a last cut above the
+greatest value, without which splits of missing values from all others would be wrong on values as large.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boostbins.adapter import (
+    FLAGS,
+    BinMethod,
+    Flagged,
+    Library,
+    Ranges,
+    checked_flag,
+    feature_table,
+    first_rows,
+    floor32,
+    ranges,
+    requested_bins,
+    threads_of,
+    with_flag,
+)
+from boostbins.bins import Bins
+from boostbins.cache import BinCache
+from boostbins.columns import SparseColumn, Table, as_float32, rest_missing, with_missing
+from boostbins.inputs import Floats
+
+LIBRARY = Library("XGBoost", "xgboost", "xgboost", oldest="2.0.3", newest="3.2.0", below="4")
+try:
+    import xgboost as xgb
+    from xgboost.sklearn import XGBModel
+except ImportError as error:
+    raise LIBRARY.missing() from error
+LIBRARY.check()
+
+__all__ = [
+    "QuantileDMatrix",
+    "XGBClassifier",
+    "XGBRFClassifier",
+    "XGBRFRegressor",
+    "XGBRanker",
+    "XGBRegressor",
+    "from_native",
+]
+
+_MAX_BIN = 256  # XGBoost's default
+_GREATEST = np.finfo(np.float32).max
+_WITH_CUTS = (None, "auto", "hist", "gpu_hist")  # tree methods that take ready cuts
+
+
+class QuantileDMatrix(xgb.QuantileDMatrix):
+    """`xgboost.QuantileDMatrix` with cuts by `bin_method`.
+
+    Give `xgb.train` the same `max_bin`. Validation sets made with ``ref=`` share its cuts. (`xgb.cv` takes no
+    QuantileDMatrix, of XGBoost's own neither.)
+
+    Parameters
+    ----------
+    data, label, **kwargs
+        As for `xgboost.QuantileDMatrix`. `data` is an array, a frame or a sparse matrix. With `ref`, its cuts are
+        taken and `bin_method` is not looked at.
+    bin_method : str, function, Bins or None
+        "kmeans", "optimal", "quantile", "uniform", a function ``(summary, max_bins) -> cuts``, ready bins, or None
+        for XGBoost's own.
+    bin_cache : None, "memory" or a folder
+        Where bins are kept for when the same is asked of the same data again.
+
+    Attributes
+    ----------
+    bins_ : Bins
+        The cuts that XGBoost uses.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).lognormal(0, 2, (1000, 2))
+    >>> train = QuantileDMatrix(X, X.sum(axis=1), bin_method="kmeans", max_bin=64)
+    >>> booster = xgb.train({"max_bin": 64}, train, 10)
+    >>> from_native(train).n_bins
+    (63, 63)
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        label: Any = None,
+        *,
+        bin_method: BinMethod = "kmeans",
+        bin_cache: BinCache = None,
+        max_bin: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        checked_flag(bin_method, bin_cache)
+        if bin_method is None or kwargs.get("ref") is not None:
+            super().__init__(data, label, max_bin=max_bin, **kwargs)
+            return
+        if isinstance(data, xgb.DMatrix | xgb.DataIter | str):
+            raise TypeError(
+                f"data must be an array, a frame or a sparse matrix for bin_method, got {type(data).__name__}: "
+                f"give the data itself, or bin_method=None"
+            )
+        max_bin = _MAX_BIN if max_bin is None else max_bin
+        n_threads = threads_of(kwargs.get("nthread"))
+        features = _Features(data, kwargs)
+        table = _seen_by_xgboost(data, features.categorical, kwargs.get("missing"))
+        extent = ranges(table, n_threads)
+        bins = requested_bins(
+            bin_method,
+            table,
+            [max_bin - 1] * len(table),
+            sample_weight=_row_weight(kwargs, table.n_rows),
+            bin_cache=bin_cache,
+            settle=lambda _, cuts: floor32(cuts),
+            settled_for="float32",
+            limit=f"max_bin={max_bin}",
+            n_threads=n_threads,
+        )
+        above = _above(extent, bins)
+        reference = features.reference(_reference_columns(table, bins, extent, above), max_bin)
+        super().__init__(data, label, max_bin=max_bin, **{**kwargs, "ref": reference})
+        asked = {
+            place: np.append(cuts, top) if np.isfinite(top) else cuts
+            for place, cuts, top in zip(table.places, bins.cuts, above, strict=True)
+        }
+        LIBRARY.compare(asked, _native_cuts(self), table.names)
+        self.bins_ = bins
+
+
+def from_native(dmatrix: xgb.DMatrix) -> Bins:
+    """Return the cuts that a QuantileDMatrix uses, boostbins' or XGBoost's own; categorical features are left out.
+
+    As `x <= cut`, so that each is the float32 before XGBoost's. The last one of XGBoost, above all values, is left out.
+    """
+    if not isinstance(dmatrix, xgb.DMatrix):
+        raise TypeError(f"dmatrix must be an xgboost.QuantileDMatrix, got {type(dmatrix).__name__}")
+    used = _native_cuts(dmatrix)
+    if (bins := getattr(dmatrix, "bins_", None)) is not None:
+        return Bins([used[p][: len(cuts)] for p, cuts in zip(used, bins.cuts, strict=True)], bins.names)
+    names = dmatrix.feature_names
+    return Bins(used.values(), [f"x{place}" if names is None else names[place] for place in used])
+
+
+# ---- the data, as XGBoost sees it
+
+
+class _Features:
+    """The names and types of the features: XGBoost says them of the first rows."""
+
+    def __init__(self, data: Any, kwargs: dict[str, Any]) -> None:
+        self.options = {
+            key: kwargs[key] for key in ("feature_names", "feature_types", "enable_categorical") if key in kwargs
+        }
+        head = xgb.DMatrix(first_rows(data, 2), missing=kwargs.get("missing", np.nan), **self.options)
+        self.names = head.feature_names
+        self.types = head.feature_types
+        self.n_features = head.num_col()
+        self.categorical = [place for place, kind in enumerate(self.types or []) if kind == "c"]
+        self.n_categories = {place: _n_categories(data, place) for place in self.categorical}
+
+    def reference(self, columns: dict[int, NDArray[np.float32]], max_bin: int) -> xgb.QuantileDMatrix:
+        """Return a matrix whose cuts are these values."""
+        columns |= {place: np.arange(n, dtype=np.float32) for place, n in self.n_categories.items()}
+        matrix = np.full((max(map(len, columns.values()), default=1) or 1, self.n_features), np.nan, np.float32)
+        for place, column in columns.items():
+            matrix[: len(column), place] = column
+        options = {"feature_names": self.names, "feature_types": self.types}
+        return xgb.QuantileDMatrix(matrix, max_bin=max_bin, enable_categorical=bool(self.categorical), **options)
+
+
+def _n_categories(data: Any, place: int) -> int:
+    if not isinstance(data, list | tuple | np.ndarray) and not type(data).__module__.startswith("scipy.sparse"):
+        import narwhals as nw
+
+        series = nw.from_native(data, eager_only=True)[:, place]
+        if isinstance(series.dtype, nw.Categorical | nw.Enum):
+            return len(series.cat.get_categories())
+    everything = feature_table(data)
+    column = everything.read(everything.places.index(place))
+    values = column.values if isinstance(column, SparseColumn) else column
+    return int(np.fmax.reduce(values, initial=0)) + 1
+
+
+def _seen_by_xgboost(data: Any, categorical: list[int], missing: float | None) -> Table:
+    table = feature_table(data, categorical).seen(rest_missing).seen(as_float32)
+    if missing is None or np.isnan(missing):
+        return table
+    return table.seen(with_missing(float(np.float32(missing))))
+
+
+def _row_weight(kwargs: dict[str, Any], n_rows: int) -> NDArray[Any] | None:
+    """Return a weight per row: for ranking, XGBoost's are per group."""
+    if kwargs.get("weight") is None:
+        return None
+    weight = np.asarray(kwargs["weight"])
+    if kwargs.get("group") is not None:
+        sizes = np.asarray(kwargs["group"])
+    elif kwargs.get("qid") is not None:
+        qid = np.asarray(kwargs["qid"])
+        sizes = np.diff(np.flatnonzero(np.r_[True, qid[1:] != qid[:-1], True]))
+    else:
+        return weight
+    return np.repeat(weight, sizes) if len(weight) == len(sizes) != n_rows else weight
+
+
+# ---- the reference
+
+
+def _above(extent: Ranges, bins: Bins) -> Floats:
+    """Return a last cut for each column, above all values and cuts; NaN for a column without any."""
+    last = np.array([cuts[-1] if len(cuts) else np.nan for cuts in bins.cuts])
+    high = np.fmax(extent.high, last).astype(np.float32)
+    with np.errstate(over="ignore"):
+        above = np.minimum(high + np.abs(high) + np.float32(1e-5), _GREATEST)  # as XGBoost places its own
+    return np.asarray(np.nextafter(above, np.float32(-np.inf)), np.float64)
+
+
+def _reference_columns(table: Table, bins: Bins, extent: Ranges, above: Floats) -> dict[int, NDArray[np.float32]]:
+    """Return the values that make XGBoost cut as asked: one below all cuts, and each cut as XGBoost's."""
+    columns = {}
+    for i, place in enumerate(table.places):
+        if np.isnan(above[i]):
+            continue
+        cuts = _next_up(np.append(bins.cuts[i], above[i]))
+        below = np.nextafter(cuts[0], np.float32(-np.inf))
+        columns[place] = np.append(np.fmin(np.float32(extent.low[i]), below), cuts)
+    return columns
+
+
+def _next_up(cuts: Floats) -> NDArray[np.float32]:
+    return np.nextafter(cuts.astype(np.float32), np.float32(np.inf))
+
+
+def _native_cuts(dmatrix: xgb.DMatrix) -> dict[int, Floats]:
+    """Return the cuts of the numeric features by place, in our form, without XGBoost's ends."""
+    start, values = dmatrix.get_quantile_cut()
+    types = dmatrix.feature_types or ["float"] * (len(start) - 1)
+    found = {place: values[start[place] : start[place + 1]][1:-1] for place, kind in enumerate(types) if kind != "c"}
+    return {p: np.nextafter(cuts, np.float32(-np.inf)).astype(np.float64) + 0.0 for p, cuts in found.items()}
+
+
+# ---- the estimators
+
+
+class _Flag(Flagged, XGBModel):
+    """Stands between a class of XGBoost's and `XGBModel`: makes the training matrix ours."""
+
+    def _create_dmatrix(self, ref: xgb.DMatrix | None, **kwargs: Any) -> xgb.DMatrix:
+        if ref is not None:
+            return super()._create_dmatrix(ref=ref, **kwargs)
+        if not self._begin_fit():
+            return super()._create_dmatrix(ref=ref, **kwargs)
+        if isinstance(kwargs["data"], xgb.DMatrix):
+            raise TypeError("X must be data, not a ready-made DMatrix: its cuts are fixed. Give it to xgboost.train")
+        if self.tree_method not in _WITH_CUTS:
+            raise ValueError(
+                f"tree_method={self.tree_method!r} takes no ready cuts: use tree_method='hist', or bin_method=None"
+            )
+        if self.booster == "gblinear":
+            raise ValueError("booster='gblinear' has no bins: use 'gbtree' or 'dart', or bin_method=None")
+        matrix = QuantileDMatrix(
+            bin_method=self.bin_method,
+            bin_cache=self.bin_cache,
+            nthread=self.n_jobs,
+            max_bin=self.max_bin,
+            **kwargs,
+        )
+        self.bins_ = matrix.bins_
+        return matrix
+
+    def get_xgb_params(self) -> dict[str, Any]:
+        """Return the parameters for XGBoost's core."""
+        params = super().get_xgb_params()
+        return {key: value for key, value in params.items() if key not in FLAGS}
+
+
+@with_flag("`max_bin` less one is the number of bins")
+class XGBRegressor(xgb.XGBRegressor, _Flag):
+    """`xgboost.XGBRegressor` with cuts by `bin_method`."""
+
+
+@with_flag("`max_bin` less one is the number of bins")
+class XGBClassifier(xgb.XGBClassifier, _Flag):
+    """`xgboost.XGBClassifier` with cuts by `bin_method`."""
+
+
+@with_flag("`max_bin` less one is the number of bins")
+class XGBRanker(xgb.XGBRanker, _Flag):
+    """`xgboost.XGBRanker` with cuts by `bin_method`."""
+
+
+@with_flag("`max_bin` less one is the number of bins")
+class XGBRFRegressor(xgb.XGBRFRegressor, _Flag):
+    """`xgboost.XGBRFRegressor` with cuts by `bin_method`."""
+
+
+@with_flag("`max_bin` less one is the number of bins")
+class XGBRFClassifier(xgb.XGBRFClassifier, _Flag):
+    """`xgboost.XGBRFClassifier` with cuts by `bin_method`."""
