@@ -94,6 +94,7 @@ class Pool(cb.Pool):
     ) -> None:
         checked_flag(bin_method, bin_cache)
         super().__init__(data, label, *args, **kwargs)
+        self.bins_: Bins | None = None
         if bin_method is not None:
             options = {"border_count": border_count, "nan_mode": nan_mode, "task_type": task_type}
             n_threads = threads_of(kwargs.get("thread_count"))
@@ -109,10 +110,10 @@ def from_native(pool: cb.Pool) -> Bins:
     if not pool.is_quantized():
         raise ValueError("pool has no cuts yet: quantize it first, e.g. with pool.quantize()")
     used = _native_cuts(pool)
-    if (bins := getattr(pool, "bins_", None)) is not None:
-        return Bins(used.values(), bins.names)
+    if isinstance(pool, Pool) and pool.bins_ is not None:
+        return Bins([used.get(place, []) for place in pool._places], pool.bins_.names)
     names = pool.get_feature_names()
-    return Bins(used.values(), [names[place] for place in used])
+    return Bins(used.values(), [names[place] or f"x{place}" for place in used])
 
 
 def _quantize(
@@ -149,8 +150,20 @@ def _quantize(
     with tempfile.TemporaryDirectory(prefix="boostbins-") as folder:
         path = Path(folder) / "borders.tsv"
         path.write_text(_borders_file(table, bins, extent, nan_mode))
-        pool.quantize(input_borders=str(path), nan_mode=nan_mode, task_type=params.get("task_type"))
+        # Without any line in the file, CatBoost would make borders of its own.
+        uncut = [
+            p
+            for p, cuts, missing in zip(table.places, bins.cuts, extent.missing, strict=True)
+            if not len(cuts) and not missing
+        ]
+        pool.quantize(
+            input_borders=str(path),
+            nan_mode=nan_mode,
+            task_type=params.get("task_type"),
+            ignored_features=[*uncut, *(params.get("ignored_features") or [])] or None,
+        )
     LIBRARY.compare(dict(zip(table.places, bins.cuts, strict=True)), _native_cuts(pool), table.names)
+    pool._places = table.places
     return bins
 
 
@@ -169,8 +182,6 @@ def _borders_file(table: Table, bins: Bins, extent: Ranges, nan_mode: str) -> st
         borders, mark = cuts.tolist(), ""
         if missing and nan_mode != "Forbidden":
             borders, mark = [*borders, _GREATEST if nan_mode == "Max" else -_GREATEST], f"\t{nan_mode}"
-        elif not borders:
-            borders = [_GREATEST]  # without any line, CatBoost would make borders of its own
         lines += [f"{place}\t{border!r}{mark}\n" for border in sorted(borders)]
     return "".join(lines)
 

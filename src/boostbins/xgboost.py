@@ -176,7 +176,7 @@ class _Features:
 
 def _n_categories(data: Any, place: int) -> int:
     if not isinstance(data, list | tuple | np.ndarray) and not type(data).__module__.startswith("scipy.sparse"):
-        import narwhals as nw
+        import narwhals.stable.v2 as nw
 
         series = nw.from_native(data, eager_only=True)[:, place]
         if isinstance(series.dtype, nw.Categorical | nw.Enum):

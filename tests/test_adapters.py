@@ -1,0 +1,659 @@
+"""The flag, against the real libraries: one matrix for all of them."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import subprocess
+import sys
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from libraries import CLASSIFIERS, EVERY, FORESTS, RANKERS, REGRESSORS, fingerprint, that_take
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+
+import boostbins.catboost
+import boostbins.lightgbm
+import boostbins.sklearn
+import boostbins.xgboost
+from boostbins import Bins, fit_bins, kmeans
+from boostbins.adapter import Library, floor32
+
+pytestmark = pytest.mark.filterwarnings(
+    # The libraries' own, each met by their own classes too.
+    "ignore:The argument 'eval_set' is deprecated",
+    "ignore:X does not have valid feature names",
+    "ignore:.*force_all_finite.*:FutureWarning",
+    "ignore:.*is_sparse is deprecated.*:FutureWarning",
+    "ignore:.*Can't optimze method.*:UserWarning",
+    "ignore:Failed to import numba:UserWarning",
+    "ignore:Found `n_estimators` in params:UserWarning",
+)
+of_each = pytest.mark.parametrize("library", REGRESSORS, ids=str)
+
+
+def of_those_that_take(*abilities, among=REGRESSORS):
+    return pytest.mark.parametrize("library", that_take(*abilities, among=among), ids=str)
+
+
+def data(n=1500, seed=0, missing=False):
+    """Skewed columns of both signs, positive, discrete and constant."""
+    r = np.random.default_rng(seed)
+    X = np.column_stack(
+        [
+            r.standard_normal(n) + np.where(r.random(n) < 0.01, r.exponential(20, n), 0),
+            r.lognormal(0, 2, n),
+            r.poisson(3, n).astype(float),
+            np.full(n, 7.0),
+            -r.lognormal(0, 1, n),
+        ]
+    )
+    y = X[:, 0] + np.sqrt(X[:, 1]) + X[:, 2] - X[:, 4] + 0.1 * r.standard_normal(n)
+    if missing:
+        X[r.random(n) < 0.1, 0] = np.nan
+        X[r.random(n) < 0.1, 2] = np.nan
+    return X, y
+
+
+def columns_of(library, X):
+    """The columns as the library sees them."""
+    return X.astype(np.float32).astype(float) if "float32" in library.takes else X
+
+
+def same_parts(asked, used, column):
+    """Whether cuts part a column's values alike."""
+    return np.array_equal(np.searchsorted(asked, column), np.searchsorted(used, column))
+
+
+# ---- our cuts, and only ours
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("library", [*REGRESSORS, *CLASSIFIERS, *FORESTS], ids=str)
+def test_every_threshold_is_a_cut_of_ours(library, missing):
+    if missing and "missing" not in library.takes:
+        pytest.skip("takes no missing values")
+    X, y = data(missing=missing)
+    y = y > np.median(y) if "Classifier" in library.name else y
+    model = library.make(**{library.budget: 40}).fit(X, y)
+    imposed, seen = library.imposed(model, X), 0
+    for place, thresholds in library.thresholds(model).items():
+        own = [t for t in thresholds if t not in imposed.get(place, ())]
+        assert np.isin(own, model.bins_.cuts[place]).all()
+        seen += len(own)
+    assert seen > 10
+    assert max(model.bins_.n_bins) <= library.bins_of(40)
+
+
+@of_each
+def test_the_cuts_are_the_cores(library):
+    X, y = data()
+    model = library.make(**{library.budget: 40}).fit(X, y)
+    core = fit_bins(columns_of(library, X), max_bins=library.bins_of(40))
+    for i, column in enumerate(columns_of(library, X).T):
+        used = model.bins_.cuts[i]
+        if library.name.startswith("LGBM"):  # spends bins on zero
+            zeros = np.abs(used) < 1e-30
+            used, fewer = used[~zeros], zeros.sum()
+            core_cuts = fit_bins(column, max_bins=int(library.bins_of(40) - fewer)).cuts[0]
+        else:
+            core_cuts = core.cuts[i]
+        assert len(used) == len(core_cuts)
+        assert same_parts(core_cuts, used, column)
+
+
+@of_each
+def test_none_is_the_library_itself_to_the_last_bit(library):
+    X, y = data()
+    ours = library.make(bin_method=None).fit(X, y)
+    native = library.make_native().fit(X, y)
+    assert fingerprint(ours) == fingerprint(native)
+    assert not hasattr(ours, "bins_")
+    assert isinstance(ours, library.native)
+
+
+@of_each
+def test_a_librarys_own_cuts_given_back_make_the_same_model(library):
+    X, y = data(missing="missing" in library.takes)
+    native = library.make_native().fit(X, y)
+    if library.name.startswith("LGBM"):
+        import lightgbm
+
+        own = boostbins.lightgbm.from_native(lightgbm.Dataset(X, y, params={"verbosity": -1}))
+    elif library.name.startswith("XGB"):
+        import xgboost
+
+        own = boostbins.xgboost.from_native(xgboost.QuantileDMatrix(X, y, max_bin=256))
+    elif library.name.startswith("Cat"):
+        import catboost
+
+        pool = catboost.Pool(X, y)
+        pool.quantize(border_count=254)
+        own = boostbins.catboost.from_native(pool)
+    elif library.name.startswith("Hist"):
+        own = boostbins.sklearn.from_native(native)
+    else:
+        pytest.skip("has no cuts of its own")
+    own = Bins([*own.cuts[:3], [], *own.cuts[-1:]])  # a constant column may be absent, or have a cut outside
+    model = library.make(bin_method=own, **({"max_bin": 300} if library.name.startswith("XGB") else {})).fit(X, y)
+    assert np.array_equal(model.predict(X), native.predict(X))
+
+
+@pytest.mark.parametrize("library", [*REGRESSORS, *CLASSIFIERS], ids=str)
+def test_the_model_predicts_the_same_where_boostbins_cannot_be_imported(library, tmp_path):
+    X, y = data(missing="missing" in library.takes)
+    y = (y > np.median(y)).astype(int) if "Classifier" in library.name else y
+    model = library.make().fit(X, y)
+    expected = model.predict_proba(X) if "Classifier" in library.name else model.predict(X)
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "expected.npy", expected)
+    file = str(tmp_path / "model.json")
+    predict = "predict_proba" if "Classifier" in library.name else "predict"
+    if library.name.startswith("LGBM"):
+        model.booster_.save_model(file)
+        load = f"import lightgbm; found = lightgbm.Booster(model_file={file!r}).predict(X)"
+        expected = expected[:, 1] if expected.ndim == 2 else expected
+        np.save(tmp_path / "expected.npy", expected)
+    elif library.name.startswith("XGB"):
+        model.save_model(file)
+        load = f"import xgboost; m = xgboost.{library.name}(); m.load_model({file!r}); found = m.{predict}(X)"
+    elif library.name.startswith("Cat"):
+        model.save_model(file + ".cbm")
+        load = f"import catboost; found = catboost.{library.name}().load_model({file + '.cbm'!r}).{predict}(X)"
+    else:
+        (tmp_path / "model.json").write_bytes(pickle.dumps(model.to_native()))
+        load = f"import pickle; found = pickle.load(open({file!r}, 'rb')).{predict}(X)"
+    code = f"""
+import sys
+sys.modules["boostbins"] = None  # an import of it fails
+import numpy as np
+X, expected = np.load({str(tmp_path / "X.npy")!r}), np.load({str(tmp_path / "expected.npy")!r})
+{load}
+assert np.array_equal(found, expected), abs(found - expected).max()
+"""
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("library", EVERY, ids=str)
+def test_to_native_is_the_librarys_own_class(library):
+    X, y = data(600)
+    rank = {"group": [300, 300]} if library.name == "LGBMRanker" else {"qid": np.repeat([0, 1], 300)}
+    rank = {"group_id": np.repeat([0, 1], 300)} if library.name == "CatBoostRanker" else rank
+    y = (y > np.median(y)).astype(int) if "Reg" not in library.name else y
+    model = library.make().fit(X, y, **(rank if "Ranker" in library.name else {}))
+    plain = model.to_native()
+    assert type(plain) is library.native
+    assert b"boostbins" not in pickle.dumps(plain)
+    assert np.array_equal(plain.predict(X), model.predict(X))
+    assert "bin_method" not in plain.get_params()
+
+
+@of_each
+def test_equal_bins_whichever_the_container(library):
+    X, y = data(missing="missing" in library.takes)
+    expected = library.make().fit(X, y)
+    names = ["a", "b", "c", "d", "e"]
+    frame = pd.DataFrame(X, columns=names)
+    others = {
+        "F order": np.asfortranarray(X),
+        "a view": np.repeat(X, 2, axis=0)[::2],
+        "rows of lists": X.tolist(),
+        "pandas": frame,
+        "pandas, nullable": frame.convert_dtypes(),
+        "polars": pl.DataFrame(X, schema=names),
+        "arrow": pa.table(dict(zip(names, X.T, strict=True))),
+    }
+    for kind, other in others.items():
+        try:
+            library.make_native().fit(other, y)
+        except Exception:  # what the library does not take, we need not
+            continue
+        model = library.make().fit(other, y)
+        assert [c.tolist() for c in model.bins_.cuts] == [c.tolist() for c in expected.bins_.cuts], kind
+        assert np.array_equal(model.predict(other), expected.predict(X)), kind
+        if kind in ("pandas", "polars"):
+            assert model.bins_.names == tuple(names), kind
+
+
+@of_each
+@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.int16, np.uint8, bool])
+def test_columns_of_other_types(library, dtype):
+    r = np.random.default_rng(0)
+    X = np.floor(np.abs(r.standard_cauchy((1500, 3))) * 20) % (2 if dtype is bool else 200)
+    X = X.astype(dtype)
+    y = X.sum(axis=1) + r.standard_normal(1500)
+    model = library.make(**{library.budget: 20}).fit(X, y)
+    same = library.make(**{library.budget: 20}).fit(X.astype(float), y)
+    assert model.bins_ == same.bins_
+    assert np.array_equal(model.predict(X), same.predict(X.astype(float)))
+
+
+def test_integers_beyond_float32_are_cut_as_lightgbm_sees_them():
+    r = np.random.default_rng(0)
+    X = r.integers(2**30, 2**30 + 5000, (2000, 1))
+    y = (X[:, 0] % 977).astype(float)
+    model = boostbins.lightgbm.LGBMRegressor(n_estimators=5, verbosity=-1).fit(X, y)
+    assert max(model.bins_.n_bins) <= len(np.unique(X.astype(np.float32))) + 1
+
+
+@of_those_that_take("sparse")
+@pytest.mark.parametrize("form", ["csr", "csc"])
+def test_sparse_matrices(library, form):
+    r = np.random.default_rng(0)
+    dense = np.where(r.random((1500, 4)) < 0.7, 0.0, r.lognormal(0, 2, (1500, 4)) * r.choice([-1, 1], (1500, 4)))
+    y = np.sqrt(np.abs(dense)).sum(axis=1)
+    X = sparse.csr_matrix(dense) if form == "csr" else sparse.csc_matrix(dense)
+    model = library.make().fit(X, y)
+    # XGBoost takes what is not stored as missing.
+    twin = np.where(dense == 0, np.nan, dense) if library.name.startswith("XGB") else dense
+    same = library.make().fit(twin, y)
+    assert [c.tolist() for c in model.bins_.cuts] == [c.tolist() for c in same.bins_.cuts]
+    assert np.allclose(model.predict(X), same.predict(twin))
+    assert type(X).__name__ == ("csr_matrix" if form == "csr" else "csc_matrix")
+
+
+@of_those_that_take("missing")
+def test_columns_without_cuts(library):
+    X, y = data()
+    X = np.column_stack([X, np.full(len(X), np.nan), np.where(X[:, 0] > 0, 3.0, np.nan), np.zeros(len(X))])
+    model = library.make().fit(X, y)
+    assert [len(model.bins_.cuts[i]) for i in (3, 5, 6, 7) if not library.name.startswith("LGBM")] in ([], [0] * 4)
+    assert np.isfinite(model.predict(X)).all()
+    assert np.mean((model.predict(X) - y) ** 2) < np.var(y)
+
+
+@of_those_that_take("infinite")
+def test_infinite_values_are_in_the_end_bins(library):
+    X, y = data()
+    X[:5, 1], X[5:9, 4] = np.inf, -np.inf
+    model = library.make().fit(X, y)
+    assert np.isfinite(model.predict(X)).all()
+
+
+@of_those_that_take("weights")
+def test_weights_count_in_the_binning(library):
+    X, y = data()
+    times = np.random.default_rng(1).integers(0, 4, len(X))
+    weighted = library.make(**{library.budget: 30}).fit(X, y, sample_weight=times.astype(float))
+    repeated = library.make(**{library.budget: 30}).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    plain = library.make(**{library.budget: 30}).fit(X, y)
+    for i in (0, 1, 4):
+        assert np.allclose(weighted.bins_.cuts[i], repeated.bins_.cuts[i])
+        assert not np.array_equal(weighted.bins_.cuts[i], plain.bins_.cuts[i])
+
+
+@of_those_that_take("weights", "early-stopping")
+def test_weights_of_the_rows_that_early_stopping_leaves(library):
+    X, y = data()
+    weight = np.random.default_rng(1).random(len(X))
+    if library.name.startswith("Hist"):
+        model = library.make(early_stopping=True, validation_fraction=0.3).fit(X, y, sample_weight=weight)
+    elif library.name.startswith("Grad"):
+        model = library.make(n_iter_no_change=3, validation_fraction=0.3).fit(X, y, sample_weight=weight)
+    else:
+        pytest.skip("splits no rows off")
+    rows = sum(model.bins_.stats[0].weight)
+    assert 0.6 * weight.sum() < rows < 0.8 * weight.sum()
+
+
+@of_those_that_take("categorical")
+def test_categories_stay_the_librarys(library):
+    X, y = data(missing=True)
+    r = np.random.default_rng(0)
+    kind = r.integers(0, 5, len(X))
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    frame.insert(1, "kind", pd.Categorical(np.array(["u", "v", "w", "x", "y"])[kind]))
+    y = y + np.array([0, 9, 1, 8, 2])[kind]
+    params, fit = {}, {}
+    if library.name.startswith("XGB"):
+        params = {"enable_categorical": True}
+    elif library.name.startswith("Cat"):
+        fit = {"cat_features": ["kind"]}
+    else:
+        params = {"categorical_features": "from_dtype"} if library.name.startswith("Hist") else {}
+    model = library.make(**params).fit(frame, y, **fit)
+    native = library.make_native(**params).fit(frame, y, **fit)
+    assert model.bins_.names == ("a", "b", "c", "d", "e")
+    assert np.corrcoef(model.predict(frame), native.predict(frame))[0, 1] > 0.98
+    shuffled = frame.sample(frac=1, random_state=0)
+    assert np.array_equal(model.predict(frame), model.predict(shuffled)[np.argsort(shuffled.index)])
+    # Only categories: nothing to cut, and no reason to fail.
+    only = library.make(**params).fit(frame[["kind"]], y, **fit)
+    assert len(only.bins_) == 0
+    native = library.make_native(**params).fit(frame[["kind"]], y, **fit)
+    assert np.array_equal(only.predict(frame[["kind"]]), native.predict(frame[["kind"]]))
+
+
+@of_those_that_take("categorical")
+def test_categories_by_number(library):
+    X, y = data()
+    kind = np.random.default_rng(0).integers(0, 5, len(X))
+    X[:, 2] = kind
+    y = y + np.array([0, 9, 1, 8, 2])[kind]
+    params, fit = {}, {}
+    if library.name.startswith("XGB"):
+        params = {"enable_categorical": True, "feature_types": ["float", "float", "c", "float", "float"]}
+    elif library.name.startswith("LGBM"):
+        fit = {"categorical_feature": [2]}
+    elif library.name.startswith("Hist"):
+        params = {"categorical_features": [2]}
+    else:
+        X = X.astype(object)
+        X[:, 2] = kind
+        fit = {"cat_features": [2]}
+    model = library.make(**params).fit(X, y, **fit)
+    assert model.bins_.names == ("x0", "x1", "x3", "x4")
+    assert np.isfinite(model.predict(X)).all()
+
+
+@of_those_that_take("monotone")
+def test_monotone_constraints_hold(library):
+    X, y = data()
+    name, value = ("monotonic_cst" if library.name.startswith("Hist") else "monotone_constraints"), [0, -1, 0, 0, 0]
+    value = tuple(value) if library.name.startswith("XGB") else value
+    model = library.make(**{name: value}).fit(X, y)
+    line = np.repeat(X[:1], 200, axis=0)
+    line[:, 1] = np.linspace(0, X[:, 1].max(), 200)
+    assert (np.diff(model.predict(line)) <= 0).all()
+
+
+@of_those_that_take("interaction")
+def test_interaction_constraints_pass_through(library):
+    X, y = data()
+    name = "interaction_cst" if library.name.startswith("Hist") else "interaction_constraints"
+    groups = "[[0, 1], [2, 3, 4]]" if library.name.startswith("XGB") else [[0, 1], [2, 3, 4]]
+    model = library.make(**{name: groups}).fit(X, y)
+    native = library.make_native(**{name: groups}).fit(X, y)
+    assert np.corrcoef(model.predict(X), native.predict(X))[0, 1] > 0.95
+
+
+# ---- fitting as before
+
+
+@of_those_that_take("early-stopping")
+def test_early_stopping_and_validation_sets(library):
+    X, y = data()
+    noise = np.random.default_rng(3).standard_normal(len(y)) * 5
+    train, test = (X[:1000], y[:1000] + noise[:1000]), (X[1000:], y[1000:])
+    if library.name.startswith("LGBM"):
+        import lightgbm
+
+        model = library.make(n_estimators=500)
+        model.fit(*train, eval_set=[test], callbacks=[lightgbm.early_stopping(5, verbose=False)])
+        stopped = model.best_iteration_
+    elif library.name.startswith("XGB"):
+        model = library.make(n_estimators=500, early_stopping_rounds=5).fit(*train, eval_set=[test], verbose=False)
+        stopped = model.best_iteration
+    elif library.name.startswith("Cat"):
+        model = library.make(iterations=3000).fit(*train, eval_set=test, early_stopping_rounds=5)
+        stopped = model.best_iteration_
+    elif library.name.startswith("Hist"):
+        stopped = library.make(max_iter=500, early_stopping=True).fit(*train).n_iter_
+    else:
+        stopped = library.make(n_estimators=500, n_iter_no_change=5).fit(*train).n_estimators_
+    assert 0 < stopped < (3000 if library.name.startswith("Cat") else 500)
+
+
+def test_catboost_with_a_part_of_the_rows_for_evaluation():
+    X, y = data()
+    model = boostbins.catboost.CatBoostRegressor(iterations=10, verbose=False, allow_writing_files=False)
+    model.set_params(eval_fraction=0.3).fit(X, y)
+    assert 0.6 * len(X) < sum(model.bins_.stats[0].weight) < 0.8 * len(X)
+
+
+@of_those_that_take("objective")
+def test_objectives_of_ones_own(library):
+    X, y = data()
+
+    def half_squares(y_true, y_pred):
+        return y_pred - y_true, np.ones_like(y_true)
+
+    if library.name.startswith("Cat"):
+
+        class HalfSquares:
+            def calc_ders_range(self, approxes, targets, weights):
+                return [(t - a, -1.0) for a, t in zip(approxes, targets, strict=True)]
+
+        model = library.make(loss_function=HalfSquares(), eval_metric="RMSE").fit(X, y)
+    else:
+        model = library.make(objective=half_squares).fit(X, y)
+    assert np.corrcoef(model.predict(X), y)[0, 1] > 0.8
+
+
+@pytest.mark.parametrize("library", CLASSIFIERS, ids=str)
+def test_several_classes_with_labels_of_any_kind(library):
+    X, y = data()
+    labels = np.array(["low", "mid", "high"])[np.digitize(y, np.quantile(y, [0.33, 0.66]))]
+    if library.name.startswith("XGB"):  # takes 0, 1, ... only
+        labels = np.unique(labels, return_inverse=True)[1]
+    model = library.make().fit(X, labels)
+    assert model.predict_proba(X).shape == (len(X), 3)
+    assert np.mean(np.ravel(model.predict(X)) == labels) > 0.8
+
+
+@pytest.mark.parametrize("library", RANKERS, ids=str)
+def test_ranking_in_groups_with_weights(library):
+    X, y = data()
+    relevance = np.digitize(y, np.quantile(y, [0.5, 0.8, 0.95]))
+    group = np.repeat(np.arange(30), 50)
+    by_group = np.random.default_rng(0).random(30)
+    if library.name.startswith("LGBM"):
+        fit = {"group": [50] * 30, "sample_weight": by_group[group]}
+    elif library.name.startswith("XGB"):
+        fit = {"qid": group, "sample_weight": by_group}
+    else:
+        fit = {"group_id": group, "sample_weight": by_group[group]}
+    model = library.make(**{library.budget: 30}).fit(X, relevance, **fit)
+    assert np.corrcoef(model.predict(X), relevance)[0, 1] > 0.5
+    unweighted = library.make(**{library.budget: 30}).fit(
+        X, relevance, **{k: v for k, v in fit.items() if k != "sample_weight"}
+    )
+    assert model.bins_ != unweighted.bins_
+
+
+@of_each
+def test_clone_copy_pickle_and_parameters(library):
+    X, y = data(400)
+    ready = fit_bins(X, max_bins=10)
+    for method in ("optimal", partial(kmeans, max_iter=5), ready):
+        model = library.make(bin_method=method, bin_cache="memory", **{library.budget: 33})
+        twin = clone(model)
+        assert twin.get_params()["bin_cache"] == "memory"
+        assert twin.get_params()[library.budget] == 33
+        assert type(twin.get_params()["bin_method"]) is type(method)
+        assert twin.fit(X, y).bins_ == clone(twin).fit(X, y).bins_
+        for other in (pickle.loads(pickle.dumps(twin)), copy.deepcopy(twin), copy.copy(twin)):
+            assert other.bins_ == twin.bins_
+            assert np.array_equal(other.predict(X), twin.predict(X))
+            assert other.get_params().keys() == twin.get_params().keys()
+    changed = clone(model).set_params(bin_method="uniform", **{library.budget: 12})
+    assert changed.get_params()["bin_method"] == "uniform"
+    assert max(changed.fit(X, y).bins_.n_bins) <= library.bins_of(12)
+    assert "kmeans" in repr(library.make(bin_method="kmeans")) or not library.name.startswith("Cat")
+
+
+@of_each
+def test_a_second_fit_forgets_the_first(library):
+    X, y = data(400)
+    model = library.make()
+    first = model.fit(X, y).bins_
+    assert model.fit(X * 2, y).bins_ != first
+    if not library.name.startswith("Cat"):  # does not let a fitted model's parameters be set
+        assert not hasattr(model.set_params(bin_method=None).fit(X, y), "bins_")
+
+
+@of_each
+def test_searches_of_scikit_learn(library):
+    X, y = data(300)
+    search = GridSearchCV(library.make(), {"bin_method": ["kmeans", "quantile", None], library.budget: [8, 16]}, cv=2)
+    search.fit(X, y)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert len(set(np.round(search.cv_results_["mean_test_score"], 10))) > 3
+    assert np.isfinite(cross_val_score(library.make(), X, y, cv=2)).all()
+
+
+@of_each
+def test_a_function_of_ones_own(library):
+    X, y = data()
+    model = library.make(bin_method=lambda summary, max_bins: [summary.mean]).fit(X[:, :2], y)
+    own = [c[np.abs(c) > 1e-30] for c in model.bins_.cuts]
+    assert [len(c) for c in own] == [1, 1]
+    assert np.allclose([c[0] for c in own], columns_of(library, X)[:, :2].mean(axis=0), rtol=1e-6)
+
+
+@of_each
+def test_ready_bins_are_used_as_they_are(library):
+    X, y = data()
+    ready = Bins([[-1.0, 0.25, 2.5], [1.0, 2.0], [0.5], [], [-3.5]], names=["a", "b", "c", "d", "e"])
+    for table in (X, pd.DataFrame(X, columns=list("abcde")), pd.DataFrame(X, columns=list("abcde"))[list("edcba")]):
+        model = library.make(bin_method=ready).fit(table, y)
+        for name in "abe":
+            cuts = model.bins_[name] if hasattr(table, "columns") else model.bins_[ready.names.index(name)]
+            assert cuts[np.abs(cuts) > 1e-30].tolist() == ready[name].tolist()
+    again = library.make(bin_method=model.bins_).fit(table, y)
+    assert again.bins_ == model.bins_
+    assert np.array_equal(again.predict(table), model.predict(table))
+
+
+@of_each
+def test_many_bins(library):
+    X, y = data(4000)
+    n = 255 if library.name.startswith("Hist") else 3000
+    model = library.make(**{library.budget: n}, **({"depth": 4} if "Cat" in library.name else {})).fit(X, y)
+    assert library.bins_of(n) - 3 <= model.bins_.n_bins[0] <= library.bins_of(n)
+    imposed = library.imposed(model, X)
+    for place, thresholds in library.thresholds(model).items():
+        own = [t for t in thresholds if t not in imposed.get(place, ())]
+        assert np.isin(own, model.bins_.cuts[place]).all()
+
+
+def test_sixty_five_thousand_bins():
+    r = np.random.default_rng(0)
+    X = r.standard_normal((80_000, 1))
+    y = X[:, 0] ** 2
+    for model in (
+        boostbins.lightgbm.LGBMRegressor(max_bin=65_000, n_estimators=2, verbosity=-1),
+        boostbins.xgboost.XGBRegressor(max_bin=65_000, n_estimators=2),
+        boostbins.catboost.CatBoostRegressor(
+            border_count=20_000, iterations=2, verbose=False, allow_writing_files=False
+        ),
+    ):
+        model.set_params(bin_method="quantile").fit(X, y)
+        assert model.bins_.n_bins[0] > 19_900
+
+
+@of_each
+def test_what_a_library_explains(library):
+    X, y = data()
+    model = library.make().fit(X, y)
+    assert model.feature_importances_.shape == (5,) if not library.name.startswith("Hist") else True
+    if library.name.startswith("LGBM"):
+        import lightgbm
+
+        assert np.allclose(model.predict(X, pred_contrib=True).sum(axis=1), model.predict(X))
+        assert lightgbm.plot_importance(model) is not None
+    elif library.name.startswith("XGB"):
+        import xgboost
+
+        shap = model.get_booster().predict(xgboost.DMatrix(X), pred_contribs=True)
+        assert np.allclose(shap.sum(axis=1), model.predict(X), atol=1e-3)
+        assert xgboost.plot_importance(model) is not None
+    elif library.name.startswith("Cat"):
+        import catboost
+
+        shap = model.get_feature_importance(catboost.Pool(X, y), type="ShapValues")
+        assert np.allclose(shap.sum(axis=1), model.predict(X))
+
+
+# ---- bad input
+
+
+@of_each
+def test_errors_name_the_argument_the_value_and_the_way_out(library):
+    X, y = data(300)
+    with pytest.raises(ValueError, match=r"bin_method must be one of 'kmeans'.* or Bins or None, got 'kmean'"):
+        library.make(bin_method="kmean").fit(X, y)
+    with pytest.raises(ValueError, match="bin_method must be one of.*got 3"):
+        library.make(bin_method=3).fit(X, y)
+    with pytest.raises(TypeError, match="bin_cache must be None, 'memory' or a folder, got 3"):
+        library.make(bin_cache=3).fit(X, y)
+    with pytest.raises(ValueError, match="bin_method holds bins for other columns.*5 columns, but the bins are for 1"):
+        library.make(bin_method=Bins([[1.0]])).fit(X, y)
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    with pytest.raises(ValueError, match="bin_method holds bins for other columns: X lacks 'z'"):
+        library.make(bin_method=Bins([[1.0]] * 5, names=list("zbcde"))).fit(frame, y)
+    with pytest.raises(ValueError, match=rf"bin_method holds 10\d bins for column 'x0', and {library.budget}=20"):
+        library.make(bin_method=Bins([np.arange(1.0, 100)] * 5), **{library.budget: 20}).fit(X, y)
+    with pytest.raises(Exception, match=r"[Ww]eight"):
+        library.make().fit(X, y, sample_weight=np.zeros(300))
+    with pytest.raises(Exception, match=r"max_bin|border.count"):
+        library.make(**{library.budget: 10**6}).fit(X, y)
+    with pytest.raises(Exception, match=r"max_bin|border.count|n_bins"):
+        library.make(**{library.budget: 0 if "Cat" not in library.name else -1}).fit(X, y)
+
+
+def test_settings_that_contradict_are_refused(tmp_path):
+    import catboost
+    import lightgbm
+    import xgboost
+
+    X, y = data(300)
+    quiet = {"verbosity": -1}
+    for setting in ({"forcedbins_filename": "f.json"}, {"max_bin_by_feature": [9] * 5}):
+        with pytest.raises(ValueError, match=f"{next(iter(setting))}=.* contradicts bin_method"):
+            boostbins.lightgbm.LGBMRegressor(**setting, **quiet).fit(X, y)
+    with pytest.raises(ValueError, match="one machine only"):
+        boostbins.lightgbm.LGBMRegressor(num_machines=2, **quiet).fit(X, y)
+    for setting in (
+        {"feature_border_type": "Median"},
+        {"input_borders": "f"},
+        {"per_float_feature_quantization": ["0:9"]},
+    ):
+        with pytest.raises(ValueError, match=f"{next(iter(setting))}=.* contradicts bin_method"):
+            boostbins.catboost.CatBoostRegressor(verbose=False, **setting).fit(X, y)
+    for method in ("exact", "approx"):
+        with pytest.raises(ValueError, match=f"tree_method='{method}' takes no ready cuts: use tree_method='hist'"):
+            boostbins.xgboost.XGBRegressor(tree_method=method).fit(X, y)
+    with pytest.raises(ValueError, match="gblinear"):
+        boostbins.xgboost.XGBRegressor(booster="gblinear").fit(X, y)
+    with pytest.raises(TypeError, match="not a ready-made Dataset"):
+        boostbins.lightgbm.LGBMRegressor().fit(lightgbm.Dataset(X, y), y)
+    with pytest.raises(TypeError, match="not a ready-made DMatrix"):
+        boostbins.xgboost.XGBRegressor().fit(xgboost.DMatrix(X, y), y)
+    with pytest.raises(TypeError, match="not a ready-made Pool"):
+        boostbins.catboost.CatBoostRegressor(verbose=False).fit(catboost.Pool(X, y))
+    with pytest.raises(ValueError, match="use scikit-learn's GridSearchCV"):
+        boostbins.catboost.CatBoostRegressor(verbose=False).grid_search({"depth": [2]}, X, y)
+    with pytest.raises(TypeError, match="load it first"):
+        boostbins.lightgbm.Dataset(str(tmp_path / "f.csv")).construct()
+
+
+def test_a_library_that_did_something_else_is_caught():
+    with pytest.raises(RuntimeError, match=r"did not take the cuts of column 'b': 2 were given and 1 are there"):
+        boostbins.lightgbm.LIBRARY.compare(
+            {0: np.array([1.0]), 2: np.array([1.0, 2.0])}, {0: np.array([1.0]), 2: np.array([1.0])}, ["a", "b"]
+        )
+
+
+def test_an_unsupported_version_is_refused_with_those_that_were_tested():
+    for oldest, below in (("99.0.0", "100"), ("0.0.1", "0.0.2")):
+        library = Library("NumPy", "numpy", "none", oldest=oldest, newest="99.5.0", below=below)
+        with pytest.raises(ImportError, match=rf"supports NumPy from {oldest} to before {below} \(tested: {oldest} and"):
+            library.check()
+
+
+def test_floor32_parts_float32_values_as_the_cut_does():
+    r = np.random.default_rng(0)
+    values = np.concatenate([r.standard_normal(500), r.lognormal(0, 20, 500), [0.0, 1e-45, 3e38]]).astype(np.float32)
+    cuts = np.unique(np.concatenate([values.astype(float), r.standard_normal(200), [1e300, -1e300, 3.4028235e38]]))
+    below = floor32(cuts)
+    assert (below == below.astype(np.float32)).all()
+    for cut in cuts:
+        assert any(np.array_equal(values <= cut, values <= b) for b in [*below, np.inf, -np.inf])
