@@ -14,12 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from boostbins.bins import Bins
 from boostbins.cache import BinCache, cached_bins
-from boostbins.columns import SparseColumn, Table, read_table
+from boostbins.columns import SparseColumn, Table, is_array_like, read_table
 from boostbins.fit import checked_row_weight, fit_table
 from boostbins.inputs import Floats
 from boostbins.methods import MAX_BINS, MIN_BINS, Method, method_named
 from boostbins.threads import each
 
+_ROWS_AT_ONCE = 16_384
 BinMethod: TypeAlias = str | Method | Bins | None
 
 
@@ -160,7 +161,7 @@ class Flagged:
 
 def feature_table(X: Any, leave_out: Collection[int] = ()) -> Table:
     """Return the columns that are to be cut: all numeric ones, but those at some places."""
-    if isinstance(X, list | tuple):
+    if isinstance(X, list | tuple) or is_array_like(X):
         X = np.asarray(X)
     if isinstance(X, np.ndarray) and X.dtype.kind in "OUS" and X.ndim == 2:
         kept = [i for i in range(X.shape[1]) if i not in leave_out]
@@ -176,8 +177,8 @@ def feature_table(X: Any, leave_out: Collection[int] = ()) -> Table:
 
 def first_rows(X: Any, n_rows: int) -> Any:
     """Return the first rows of a table, of its own kind."""
-    if isinstance(X, list | tuple):
-        return np.asarray(X[:n_rows])
+    if isinstance(X, list | tuple) or is_array_like(X):
+        X = np.asarray(X)
     if isinstance(X, np.ndarray):
         return X[:n_rows]
     if type(X).__module__.startswith("scipy.sparse"):
@@ -197,6 +198,8 @@ class Ranges(NamedTuple):
 
 def ranges(table: Table, n_threads: int | None = None) -> Ranges:
     """Return the least and the greatest value of each column, and whether any is missing."""
+    if table.array is not None and table.array.flags.c_contiguous:
+        return _ranges_of_rows(table.array, n_threads)
 
     def of_column(i: int) -> tuple[float, float, bool]:
         column = table.read(i)
@@ -214,6 +217,23 @@ def ranges(table: Table, n_threads: int | None = None) -> Ranges:
     found = each(of_column, range(len(table)), n_threads)
     low, high, missing = zip(*found, strict=True) if found else ((), (), ())
     return Ranges(np.array(low, np.float64), np.array(high, np.float64), np.array(missing, np.bool_))
+
+
+def _ranges_of_rows(array: NDArray[Any], n_threads: int | None) -> Ranges:
+    """Return the ranges of an array in C order, which are found faster over rows than over columns."""
+
+    def of_rows(start: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]:
+        rows = array[start : start + _ROWS_AT_ONCE]
+        low, high = rows.min(axis=0), rows.max(axis=0)
+        missing = np.isnan(low)
+        if missing.any():
+            low, high = np.fmin.reduce(rows, axis=0), np.fmax.reduce(rows, axis=0)
+        return low, high, missing
+
+    low, high, missing = zip(*each(of_rows, range(0, len(array), _ROWS_AT_ONCE), n_threads), strict=True)
+    return Ranges(
+        np.fmin.reduce(low).astype(np.float64), np.fmax.reduce(high).astype(np.float64), np.any(missing, axis=0)
+    )
 
 
 def floor32(cuts: Floats) -> Floats:

@@ -73,17 +73,17 @@ def _from_memory(key: tuple[str, Any], find: Callable[[], Bins]) -> Bins:
     with _guard:
         lock = _busy.setdefault(key, threading.Lock())
     with lock:  # a second thread that asks the same waits for the first
-        with _guard:
-            if key in _memory:
+        try:
+            if key not in _memory:
+                bins = find()
+                with _guard:
+                    _memory[key] = bins
+                    while len(_memory) > _IN_MEMORY:
+                        _memory.popitem(last=False)
+                return bins
+            with _guard:
                 _memory.move_to_end(key)
                 return _memory[key]
-        try:
-            bins = find()
-            with _guard:
-                _memory[key] = bins
-                while len(_memory) > _IN_MEMORY:
-                    _memory.popitem(last=False)
-            return bins
         finally:
             with _guard:
                 _busy.pop(key, None)

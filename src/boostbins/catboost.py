@@ -7,7 +7,9 @@ float32, in the form of a borders file. Where values are missing, one of its bor
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,6 @@ from boostbins.adapter import (
     BinMethod,
     Flagged,
     Library,
-    Ranges,
     checked_flag,
     feature_table,
     floor32,
@@ -29,7 +30,7 @@ from boostbins.adapter import (
 )
 from boostbins.bins import Bins
 from boostbins.cache import BinCache
-from boostbins.columns import Table, as_float32
+from boostbins.columns import as_float32
 from boostbins.inputs import Floats
 
 LIBRARY = Library("CatBoost", "catboost", "catboost", oldest="1.2.5", newest="1.2.10", below="2")
@@ -96,9 +97,16 @@ class Pool(cb.Pool):
         super().__init__(data, label, *args, **kwargs)
         self.bins_: Bins | None = None
         if bin_method is not None:
+            if _texts_and_vectors(self) and self.get_cat_feature_indices():
+                raise ValueError(
+                    "CatBoost crashes on a quantized pool that has text or embedding features beside categorical "
+                    "ones: use the estimators of boostbins.catboost, or bin_method=None"
+                )
             options = {"border_count": border_count, "nan_mode": nan_mode, "task_type": task_type}
             n_threads = threads_of(kwargs.get("thread_count"))
-            self.bins_ = _quantize(self, data, kwargs.get("weight"), bin_method, bin_cache, options, n_threads)
+            borders = _borders(self, data, kwargs.get("weight"), bin_method, bin_cache, options, n_threads)
+            borders.quantize(self, options)
+            self.bins_, self._places = borders.bins, borders.places
 
 
 def from_native(pool: cb.Pool) -> Bins:
@@ -116,7 +124,31 @@ def from_native(pool: cb.Pool) -> Bins:
     return Bins(used.values(), [names[place] or f"x{place}" for place in used])
 
 
-def _quantize(
+@dataclass(frozen=True)
+class _Borders:
+    """The cuts in CatBoost's form."""
+
+    bins: Bins
+    places: tuple[int, ...]
+    file: str  # a line for each border, with the place of the feature
+    nan_mode: str
+
+    @contextmanager
+    def written(self) -> Iterator[str]:
+        """Give the path of the borders file."""
+        with tempfile.TemporaryDirectory(prefix="boostbins-") as folder:
+            path = Path(folder) / "borders.tsv"
+            path.write_text(self.file)
+            yield str(path)
+
+    def quantize(self, pool: cb.Pool, params: Mapping[str, Any]) -> None:
+        """Quantize a pool, and prove it."""
+        with self.written() as path:
+            pool.quantize(input_borders=path, nan_mode=self.nan_mode, task_type=params.get("task_type"))
+        LIBRARY.compare(dict(zip(self.places, self.bins.cuts, strict=True)), _native_cuts(pool), self.bins.names)
+
+
+def _borders(
     pool: cb.Pool,
     data: Any,
     weight: Any,
@@ -124,22 +156,26 @@ def _quantize(
     bin_cache: BinCache,
     params: Mapping[str, Any],
     n_threads: int | None,
-) -> Bins:
-    """Quantize a pool of CatBoost's by our cuts, and prove it."""
+) -> _Borders:
+    """Return the cuts for the numeric features of a pool, which was made from `data`."""
     if isinstance(data, str | Path | cb.FeaturesData):
         raise TypeError(
             f"data must be an array, a frame or a sparse matrix for bin_method, got {type(data).__name__}: "
             f"load it first, or give bin_method=None"
         )
-    task_type = params.get("task_type") or "CPU"
-    border_count = params.get("border_count") or _BORDER_COUNT[task_type]
+    border_count = params.get("border_count")
+    if border_count is None:
+        border_count = _BORDER_COUNT[params.get("task_type") or "CPU"]
+    if border_count < 1:
+        raise ValueError(f"border_count must be at least 1, got {border_count}")
     nan_mode = params.get("nan_mode") or "Min"
-    table = feature_table(data, _left_to_catboost(pool)).seen(as_float32)
+    others = {*pool.get_cat_feature_indices(), *_texts_and_vectors(pool)}
+    table = feature_table(data, others).seen(as_float32)
     extent = ranges(table, n_threads)
     bins = requested_bins(
         bin_method,
         table,
-        np.maximum(border_count + 1 - extent.missing, 2).tolist(),
+        [max(int(border_count + 1 - missing), 2) for missing in extent.missing],
         sample_weight=weight,
         bin_cache=bin_cache,
         settle=lambda _, cuts: floor32(cuts),
@@ -147,43 +183,22 @@ def _quantize(
         limit=f"border_count={border_count}",
         n_threads=n_threads,
     )
-    with tempfile.TemporaryDirectory(prefix="boostbins-") as folder:
-        path = Path(folder) / "borders.tsv"
-        path.write_text(_borders_file(table, bins, extent, nan_mode))
-        # Without any line in the file, CatBoost would make borders of its own.
-        uncut = [
-            p
-            for p, cuts, missing in zip(table.places, bins.cuts, extent.missing, strict=True)
-            if not len(cuts) and not missing
-        ]
-        pool.quantize(
-            input_borders=str(path),
-            nan_mode=nan_mode,
-            task_type=params.get("task_type"),
-            ignored_features=[*uncut, *(params.get("ignored_features") or [])] or None,
-        )
-    LIBRARY.compare(dict(zip(table.places, bins.cuts, strict=True)), _native_cuts(pool), table.names)
-    pool._places = table.places
-    return bins
-
-
-def _left_to_catboost(pool: cb.Pool) -> set[int]:
-    return {
-        *pool.get_cat_feature_indices(),
-        *pool.get_text_feature_indices(),
-        *pool.get_embedding_feature_indices(),
-    }
-
-
-def _borders_file(table: Table, bins: Bins, extent: Ranges, nan_mode: str) -> str:
-    """Return CatBoost's form of cuts: a line each, with the place of the feature."""
+    if nan_mode == "Forbidden" and extent.missing.any():
+        name = table.names[int(np.argmax(extent.missing))]
+        raise ValueError(f"nan_mode='Forbidden', and column {name!r} has missing values: fill them, or use 'Min'")
     lines = []
-    for place, cuts, missing in zip(table.places, bins.cuts, extent.missing, strict=True):
+    for place, cuts, low, high, missing in zip(table.places, bins.cuts, *extent, strict=True):
         borders, mark = cuts.tolist(), ""
-        if missing and nan_mode != "Forbidden":
+        if missing:
             borders, mark = [*borders, _GREATEST if nan_mode == "Max" else -_GREATEST], f"\t{nan_mode}"
+        if not borders and low != high:
+            borders = [_GREATEST]  # without any, CatBoost would make borders of its own
         lines += [f"{place}\t{border!r}{mark}\n" for border in sorted(borders)]
-    return "".join(lines)
+    return _Borders(bins, table.places, "".join(lines), nan_mode)
+
+
+def _texts_and_vectors(pool: cb.Pool) -> list[int]:
+    return [*pool.get_text_feature_indices(), *pool.get_embedding_feature_indices()]
 
 
 def _native_cuts(pool: cb.Pool) -> dict[int, Floats]:
@@ -210,6 +225,7 @@ class _Flag(Flagged):
         self._refuse_contradictions(X)
         prepared = super()._prepare_train_params(X, y, **kwargs)  # type: ignore[misc]
         if isinstance(X, Pool):
+            assert X.bins_ is not None  # or it was refused
             self.bins_ = X.bins_
             return prepared
         params, pool, weight = prepared["params"], prepared["train_pool"], kwargs.get("sample_weight")
@@ -225,8 +241,28 @@ class _Flag(Flagged):
                 )
             X, weight = np.asarray(pool.get_features(), np.float32), pool.get_weight()
         n_threads = threads_of(params.get("thread_count"))
-        self.bins_ = _quantize(pool, X, weight, self.bin_method, self.bin_cache, params, n_threads)
+        borders = _borders(pool, X, weight, self.bin_method, self.bin_cache, params, n_threads)
+        if _texts_and_vectors(pool) or prepared["init_model"] is not None:
+            self._borders_to_train_on = borders
+        else:
+            borders.quantize(pool, params)
+        self.bins_ = borders.bins
         return prepared
+
+    def _train(self, train_pool: Any, test_pool: Any, params: Any, allow_clear_pool: bool, init_model: Any) -> None:
+        """Train; where CatBoost cannot do so on a quantized pool, have it quantize by our borders itself."""
+        borders: _Borders | None = self.__dict__.pop("_borders_to_train_on", None)
+        if borders is None:
+            super()._train(train_pool, test_pool, params, allow_clear_pool, init_model)  # type: ignore[misc]
+            return
+        with borders.written() as path:
+            params = {**params, "input_borders": path}
+            super()._train(train_pool, test_pool, params, allow_clear_pool, init_model)  # type: ignore[misc]
+        used = self.get_borders()  # type: ignore[attr-defined]
+        before = {} if init_model is None else init_model.get_borders()
+        for place, name, cuts in zip(borders.places, borders.bins.names, borders.bins.cuts, strict=True):
+            new = np.setdiff1d(used[place], [*before.get(place, []), -_GREATEST, _GREATEST])
+            LIBRARY.compare({place: cuts[np.isin(cuts, new)]}, {place: new}, [name])
 
     def _refuse_contradictions(self, X: Any) -> None:
         for name in _CONTRADICTING:

@@ -43,6 +43,7 @@ class Table:
     named: bool  # whether the names are the table's own
     read: Callable[[int], Column]
     in_memory: bool = False  # whether `read` only gives a view of an array
+    array: NDArray[Any] | None = None  # that holds all columns, where there is one
     places: tuple[int, ...] = ()  # of the columns in the table that was read, where some were left out
 
     def __len__(self) -> int:
@@ -68,6 +69,7 @@ class Table:
             names=tuple(self.names[i] for i in columns),
             places=tuple(self.places[i] for i in columns),
             read=lambda i: self.read(columns[i]),
+            array=None,
         )
 
     def leaving_out(self, places: Collection[int]) -> Table:
@@ -78,7 +80,7 @@ class Table:
 
     def seen(self, as_: Callable[[Column], Column]) -> Table:
         """Return the columns as a library sees them, converted when read."""
-        return replace(self, read=lambda i: as_(self.read(i)), in_memory=False)
+        return replace(self, read=lambda i: as_(self.read(i)), in_memory=False, array=None)
 
 
 def as_float32(column: Column) -> Column:
@@ -131,7 +133,7 @@ def read_table(X: Any, *, non_numeric: NonNumeric = "error", dates_as_numbers: b
         table = _from_array(X, dates_as_numbers)
     elif type(X).__module__.startswith("scipy.sparse"):
         table = _from_sparse(X)
-    elif hasattr(X, "__array__") and not hasattr(X, "columns") and not hasattr(X, "name"):
+    elif is_array_like(X):
         table = _from_array(np.asarray(X), dates_as_numbers)
     else:
         table = _from_frame(X, non_numeric, dates_as_numbers)
@@ -143,6 +145,16 @@ def read_table(X: Any, *, non_numeric: NonNumeric = "error", dates_as_numbers: b
         twice = next(name for name in table.names if table.names.count(name) > 1)
         raise ValueError(f"X has more than one column named {twice!r}: rename one of them")
     return table if table.places else replace(table, places=tuple(range(len(table))))
+
+
+def is_array_like(X: Any) -> bool:
+    """Return whether something is no array and no frame, but can be taken as an array."""
+    return (
+        hasattr(X, "__array__")
+        and not isinstance(X, np.ndarray)
+        and not hasattr(X, "columns")
+        and not hasattr(X, "name")
+    )
 
 
 def summarize_column(
@@ -185,7 +197,8 @@ def _from_array(X: NDArray[Any], dates_as_numbers: bool) -> Table:
     if X.dtype.kind not in "biuf":
         raise TypeError(f"X must hold numbers, got dtype {X.dtype}: convert it first, e.g. with .astype(float)")
     names = tuple(f"x{i}" for i in range(X.shape[1]))
-    return Table(names, X.shape[0], False, lambda i: numeric_column(X[:, i]), in_memory=True)
+    array = None if isinstance(X, np.ma.MaskedArray) else X
+    return Table(names, X.shape[0], False, lambda i: numeric_column(X[:, i]), in_memory=True, array=array)
 
 
 def _from_columns(names: list[str], columns: list[Any], *, named: bool) -> Table:

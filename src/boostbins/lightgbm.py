@@ -33,7 +33,7 @@ from boostbins.adapter import (
 )
 from boostbins.bins import Bins
 from boostbins.cache import BinCache
-from boostbins.columns import SparseColumn, Table, as_float32, with_missing
+from boostbins.columns import Column, SparseColumn, Table, as_float32, with_missing
 from boostbins.inputs import Floats
 
 LIBRARY = Library("LightGBM", "lightgbm", "lightgbm", oldest="4.3.0", newest="4.7.0", below="5")
@@ -121,16 +121,27 @@ class Dataset(lgb.Dataset):
             limit=f"max_bin={settings.max_bin}",
             n_threads=settings.n_threads,
         )
-        self.reference = _reference(self, table, bins, extent, categorical, settings)
-        try:
-            super().construct()
-        finally:
-            self.reference = None  # it has served: what follows treats this as any training set
+        self._construct_with(bins, _Sample(self, table, extent, categorical), settings)
         used = _native_cuts(self)
         kept = {place: cuts for place, cuts in zip(table.places, bins.cuts, strict=True) if place in used}
         LIBRARY.compare(kept, used, [table.names[table.places.index(place)] for place in kept])
         self.bins_ = bins
         return self
+
+    def _construct_with(self, bins: Bins, sample: _Sample, settings: _Settings) -> None:
+        """Have LightGBM build the dataset with these cuts: those of a reference, but where it can bundle columns."""
+        with tempfile.TemporaryDirectory(prefix="boostbins-") as folder:
+            forced = _forced(bins, sample, settings, Path(folder) / "cuts.json")
+            if sample.may_bundle:  # which it never does beside a reference
+                self.params = settings.replaced(**forced)
+                super().construct()
+                self.params = {key: value for key, value in self.params.items() if key not in forced}
+                return
+            self.reference = _reference(self, sample, settings.replaced(**forced, verbosity=-1))
+        try:
+            super().construct()
+        finally:
+            self.reference = None  # it has served: what follows treats this as any training set
 
 
 def from_native(dataset: lgb.Dataset) -> Bins:
@@ -210,9 +221,7 @@ def _categorical_places(dataset: lgb.Dataset) -> list[int]:
         params=settings.replaced(verbosity=-1, feature_pre_filter=False),
     ).construct()
     given = _Settings(head.params).get("categorical_feature", [])
-    if isinstance(given, str):
-        names = head.get_feature_name()
-        given = [names.index(g) for g in given[5:].split(",")] if given.startswith("name:") else given.split(",")
+    given = given.split(",") if isinstance(given, str) else given
     return sorted(int(place) for place in np.atleast_1d(np.array(given, dtype=np.intp)))
 
 
@@ -234,100 +243,98 @@ def _with_zero_cuts(cuts: Floats, low: float, high: float) -> Floats:
     return np.unique(np.concatenate([cuts[np.abs(cuts) > _ZERO], zero_cuts]))
 
 
-# ---- the reference
+# ---- how LightGBM is made to take the cuts
 
 
-def _reference(
-    dataset: lgb.Dataset,
-    table: Table,
-    bins: Bins,
-    extent: Ranges,
-    categorical: list[int],
-    settings: _Settings,
-) -> lgb.Dataset:
-    """Return a small Dataset that has the bins, and what LightGBM else learns from rows."""
-    rows, whole = _rows_to_learn_from(dataset, table, categorical)
-    matrix = _reference_matrix(dataset.data, table, extent, categorical, rows, whole)
-    missing = extent.missing & settings.missing_has_bin
-    forced, max_bin_by_feature = [], [settings.max_bin] * matrix.shape[1]
-    for i, place in enumerate(table.places):
+class _Sample:
+    """Rows from which LightGBM learns what is not cuts: categories, how to store columns, which ones to bundle."""
+
+    def __init__(self, dataset: lgb.Dataset, table: Table, extent: Ranges, categorical: list[int]) -> None:
+        self.table, self.extent, self.categorical = table, extent, categorical
+        self.data = dataset.data
+        self.n_features = len(table) + len(categorical)
+        if hasattr(self.data, "shape"):
+            self.n_features = self.data.shape[1]
+        some = np.arange(0, table.n_rows, max(1, table.n_rows // _LOOK_AT))
+        mostly_zero = sum(_zero_share(table, i, some) > _MOSTLY_ZERO for i in range(len(table)))
+        if categorical or mostly_zero:
+            some = np.asarray(dataset._create_sample_indices(total_nrow=table.n_rows), np.intp)  # its own
+        self.rows = some
+        self.whole = len(some) == table.n_rows
+        self.may_bundle = mostly_zero > 1 and self._says_all()
+
+    def _says_all(self) -> bool:
+        """Return whether these rows show what LightGBM must know of each column: both signs, and missing values."""
+        if self.whole:
+            return True
+        low, high, missing = ranges(self.table.seen(lambda column: _taken(column, self.rows)))
+        all_low, all_high, all_missing = self.extent
+        shown = ((low < -_ZERO) == (all_low < -_ZERO)) & ((high > _ZERO) == (all_high > _ZERO))
+        return bool((shown & (missing == all_missing)).all())
+
+    def matrix(self) -> Any:
+        """Return the rows as numbers, and after them the ends of each column and a missing value."""
+        ends = np.zeros((3, self.n_features))
+        low, high, missing = self.extent
+        for row, values in zip(ends, (low, high, np.where(missing, np.nan, low)), strict=True):
+            row[list(self.table.places)] = values
+        if type(self.data).__module__.startswith("scipy.sparse"):
+            from scipy import sparse
+
+            return sparse.vstack([self.data.tocsr()[self.rows].astype(np.float64), sparse.csr_matrix(ends)], "csr")
+        values = np.empty((len(self.rows), self.n_features))
+        for i, place in enumerate(self.table.places):
+            values[:, place] = _taken(self.table.read(i), self.rows)
+        for place in self.categorical:
+            values[:, place] = _category_numbers(self.data, place, self.rows)
+        ends[:, self.categorical] = values[0, self.categorical]
+        return np.vstack([values, ends])
+
+
+def _zero_share(table: Table, i: int, rows: NDArray[np.intp]) -> float:
+    column = table.read(i)
+    if isinstance(column, SparseColumn):
+        return 1 - len(column.values) / column.n_rows
+    return float(np.mean(column[rows] == 0))
+
+
+def _taken(column: Column, rows: NDArray[np.intp]) -> NDArray[Any]:
+    dense: NDArray[Any] = column.dense() if isinstance(column, SparseColumn) else column
+    return dense[rows]
+
+
+def _forced(bins: Bins, sample: _Sample, settings: _Settings, path: Path) -> dict[str, Any]:
+    """Return the parameters that make LightGBM cut as asked, on rows that show what there is in each column."""
+    missing = sample.extent.missing & settings.missing_has_bin
+    bounds, max_bin_by_feature = [], [settings.max_bin] * sample.n_features
+    for i, place in enumerate(sample.table.places):
         own = bins.cuts[i][np.abs(bins.cuts[i]) > _ZERO]
         # With any bin to spare, LightGBM adds quantiles; with one too few, it drops the last cuts.
         max_bin_by_feature[place] = int(max(len(bins.cuts[i]) + 1, 3 if len(own) else 2) + missing[i])
         if len(own):
-            forced.append({"feature": place, "bin_upper_bound": own.tolist()})
-    with tempfile.TemporaryDirectory(prefix="boostbins-") as folder:
-        path = Path(folder) / "cuts.json"
-        path.write_text(json.dumps(forced))
-        params = settings.replaced(
-            forcedbins_filename=str(path),
-            max_bin_by_feature=max_bin_by_feature,
-            bin_construct_sample_cnt=max(matrix.shape[0], 2),
-            # Lossless only if all rows are there to be counted.
-            feature_pre_filter=whole and settings.is_on("feature_pre_filter", True),
-            verbosity=-1,
-        )
-        for alias in _aliases("categorical_feature"):
-            params.pop(alias, None)
-        reference = lgb.Dataset(
-            matrix, np.zeros(matrix.shape[0]), categorical_feature=categorical or "auto", params=params
-        ).construct()
+            bounds.append({"feature": place, "bin_upper_bound": own.tolist()})
+    path.write_text(json.dumps(bounds))
+    return {"forcedbins_filename": str(path), "max_bin_by_feature": max_bin_by_feature}
+
+
+def _reference(dataset: lgb.Dataset, sample: _Sample, params: dict[str, Any]) -> lgb.Dataset:
+    """Return a small Dataset that has the cuts, and what LightGBM else learns from rows."""
+    matrix = sample.matrix()
+    params = _Settings(params).replaced(
+        bin_construct_sample_cnt=matrix.shape[0],
+        feature_pre_filter=False,  # it would count the few rows of the reference
+        categorical_feature=None,
+    )
+    reference = lgb.Dataset(
+        matrix,
+        np.zeros(matrix.shape[0]),
+        categorical_feature=sample.categorical or "auto",
+        params={key: value for key, value in params.items() if value is not None},
+    ).construct()
     # As if it were the real data's: these pass on to it, and nothing of the above may.
     reference.params = dict(dataset.params or {})
     reference.categorical_feature = dataset.categorical_feature
     return reference
-
-
-def _rows_to_learn_from(
-    dataset: lgb.Dataset, table: Table, categorical: list[int]
-) -> tuple[NDArray[np.intp] | None, bool]:
-    """Return the rows that LightGBM would sample, where it learns more from them than cuts, and whether these are all.
-
-    That is where it counts categories, and where it may bundle columns of mostly zeros.
-    """
-    look = slice(None, None, max(1, table.n_rows // _LOOK_AT))
-    if not categorical and not any(_zero_share(table, i, look) > _MOSTLY_ZERO for i in range(len(table))):
-        return None, False
-    rows = np.asarray(dataset._create_sample_indices(total_nrow=table.n_rows), np.intp)
-    return rows, len(rows) == table.n_rows
-
-
-def _zero_share(table: Table, i: int, look: slice) -> float:
-    column = table.read(i)
-    if isinstance(column, SparseColumn):
-        return 1 - len(column.values) / column.n_rows
-    return float(np.mean(column[look] == 0))
-
-
-def _reference_matrix(
-    data: Any,
-    table: Table,
-    extent: Ranges,
-    categorical: list[int],
-    rows: NDArray[np.intp] | None,
-    whole: bool,
-) -> Any:
-    """Return the reference's rows: a sample, and rows with the ends of each column and a missing value."""
-    n_features = len(table) + len(categorical) if not hasattr(data, "shape") else data.shape[1]
-    ends = np.zeros((3, n_features))
-    some = np.where(np.isnan(extent.low), 0.0, extent.low)
-    for row, values in zip(ends, (some, extent.high, np.where(extent.missing, np.nan, some)), strict=True):
-        row[list(table.places)] = np.where(np.isnan(extent.low), np.nan, values)
-    if rows is None:
-        return ends
-    if type(data).__module__.startswith("scipy.sparse"):
-        from scipy import sparse
-
-        sample = data.tocsr()[rows].astype(np.float64)
-        return sample if whole else sparse.vstack([sample, sparse.csr_matrix(ends)], format="csr")
-    sample = np.empty((len(rows), n_features))
-    for i, place in enumerate(table.places):
-        column = table.read(i)
-        sample[:, place] = (column.dense() if isinstance(column, SparseColumn) else column)[rows]
-    for place in categorical:
-        sample[:, place] = _category_numbers(data, place, rows)
-    ends[:, categorical] = sample[0, categorical]
-    return sample if whole else np.vstack([sample, ends])
 
 
 def _category_numbers(data: Any, place: int, rows: NDArray[np.intp]) -> Floats:

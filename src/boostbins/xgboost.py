@@ -29,7 +29,7 @@ from boostbins.adapter import (
 )
 from boostbins.bins import Bins
 from boostbins.cache import BinCache
-from boostbins.columns import SparseColumn, Table, as_float32, rest_missing, with_missing
+from boostbins.columns import SparseColumn, Table, as_float32, is_array_like, rest_missing, with_missing
 from boostbins.inputs import Floats
 
 LIBRARY = Library("XGBoost", "xgboost", "xgboost", oldest="2.0.3", newest="3.2.0", below="4")
@@ -106,6 +106,8 @@ class QuantileDMatrix(xgb.QuantileDMatrix):
                 f"data must be an array, a frame or a sparse matrix for bin_method, got {type(data).__name__}: "
                 f"give the data itself, or bin_method=None"
             )
+        if isinstance(data, list | tuple) or is_array_like(data):
+            data = np.asarray(data)
         max_bin = _MAX_BIN if max_bin is None else max_bin
         n_threads = threads_of(kwargs.get("nthread"))
         features = _Features(data, kwargs)
@@ -175,7 +177,7 @@ class _Features:
 
 
 def _n_categories(data: Any, place: int) -> int:
-    if not isinstance(data, list | tuple | np.ndarray) and not type(data).__module__.startswith("scipy.sparse"):
+    if hasattr(data, "columns"):
         import narwhals.stable.v2 as nw
 
         series = nw.from_native(data, eager_only=True)[:, place]

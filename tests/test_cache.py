@@ -1,0 +1,191 @@
+"""One cache of bins per data."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import threading
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from libraries import REGRESSORS
+from sklearn.model_selection import RandomizedSearchCV
+from test_adapters import data
+
+import boostbins.cache
+from boostbins import kmeans
+from boostbins.adapter import feature_table, requested_bins
+from boostbins.lightgbm import LGBMRegressor
+
+of_each = pytest.mark.parametrize("library", REGRESSORS, ids=str)
+
+
+@pytest.fixture(autouse=True)
+def _forget():
+    boostbins.cache._memory.clear()
+
+
+@pytest.fixture
+def fits(monkeypatch):
+    """Count how often bins are found."""
+    import boostbins.adapter
+
+    counted = []
+    real = boostbins.adapter.fit_table
+
+    def counting(*args, **kwargs):
+        counted.append(1)
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(boostbins.adapter, "fit_table", counting)
+    return counted
+
+
+def bins(X, cache, method="kmeans", budget=20, weight=None, rule="float64"):
+    table = feature_table(X)
+    return requested_bins(
+        method,
+        table,
+        [budget] * len(table),
+        sample_weight=weight,
+        bin_cache=cache,
+        settle=lambda _, cuts: cuts,
+        settled_for=rule,
+        limit="max_bins=20",
+    )
+
+
+@of_each
+@pytest.mark.parametrize("kind", ["memory", "folder"])
+def test_a_search_does_not_bin_the_same_rows_twice(library, kind, fits, tmp_path):
+    X, y = data(300)
+    cache = "memory" if kind == "memory" else tmp_path / "bins"
+    depth = "depth" if library.name.startswith("Cat") else "max_depth"
+    search = RandomizedSearchCV(
+        library.make(bin_cache=cache), {depth: [1, 2, 3, 4]}, n_iter=4, cv=2, random_state=0, refit=True
+    )
+    search.fit(X, y)
+    assert len(fits) == 3  # two folds, and all rows
+    search.fit(X.copy(), y)
+    assert len(fits) == 3
+    assert search.best_estimator_.bins_ == library.make(bin_cache=None).fit(X, y).bins_
+
+
+@pytest.mark.parametrize("kind", ["memory", "folder"])
+def test_whatever_decides_about_the_bins_is_in_the_key(kind, fits, tmp_path):
+    X, _ = data(300)
+    cache = "memory" if kind == "memory" else tmp_path
+    other = X.copy()
+    other[-1, -1] = np.nextafter(other[-1, -1], 0)
+    asked = [
+        (X, {}),
+        (other, {}),
+        (X[:, ::-1], {}),
+        (X.astype(np.float32), {}),
+        (X[:-1], {}),
+        (pd.DataFrame(X, columns=list("abcde")), {}),
+        (X, {"method": "quantile"}),
+        (X, {"method": partial(kmeans, max_iter=3)}),
+        (X, {"method": partial(kmeans, max_iter=4)}),
+        (X, {"budget": 19}),
+        (X, {"weight": np.ones(300)}),
+        (X, {"weight": np.arange(300.0)}),
+        (X, {"rule": "LightGBM"}),
+    ]
+    first = [bins(table, cache, **options) for table, options in asked]
+    assert len(fits) == len(asked)
+    assert [bins(table.copy(), cache, **options) for table, options in asked] == first
+    assert len(fits) == len(asked)
+    assert first[0].stats == bins(X, cache).stats
+
+
+def test_a_function_of_ones_own_is_known_by_itself(fits, tmp_path):
+    X, _ = data(300)
+    one, other = (lambda s, b: [s.mean]), (lambda s, b: [s.quantile(0.5).item()])
+    assert bins(X, "memory", one) == bins(X, "memory", one) != bins(X, "memory", other)
+    assert len(fits) == 2
+    with pytest.raises(ValueError, match="use bin_cache='memory', a method by name"):
+        bins(X, tmp_path, one)
+
+
+@pytest.mark.parametrize("harm", ["cut short", "emptied", "changed", "another format", "not text"])
+def test_an_unreadable_entry_is_found_anew(harm, fits, tmp_path):
+    X, _ = data(300)
+    expected = bins(X, tmp_path)
+    [entry] = tmp_path.iterdir()
+    text = entry.read_text()
+    if harm == "changed":
+        content = json.loads(text)
+        content["columns"][0]["cuts"][0] += 1
+        entry.write_text(json.dumps(content))
+    elif harm == "not text":
+        entry.write_bytes(b"\xff\xfe\x00")
+    else:
+        entry.write_text({"cut short": text[: len(text) // 2], "emptied": "", "another format": "[]"}[harm])
+    assert bins(X, tmp_path) == expected
+    assert len(fits) == 2
+    assert entry.read_text() == text
+
+
+def test_what_a_killed_process_left_behind_is_not_looked_at(fits, tmp_path):
+    X, _ = data(300)
+    bins(X, tmp_path)
+    [entry] = tmp_path.iterdir()
+    entry.rename(tmp_path / f".{entry.name}.abc123")  # a temporary name: not yet renamed
+    bins(X, tmp_path)
+    assert len(fits) == 2
+
+
+def test_threads_that_ask_the_same_wait_for_one(fits):
+    X, _ = data(3000)
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(bins(X, "memory"))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(fits) == 1
+    assert len(found) == 8
+    assert len(set(found)) == 1
+
+
+def _fit_in_a_process(folder):
+    X, y = data(2000)
+    model = LGBMRegressor(n_estimators=2, verbosity=-1, n_jobs=1, bin_cache=folder).fit(X, y)
+    return model.bins_.digest
+
+
+def test_processes_share_a_folder(tmp_path):
+    with multiprocessing.get_context("spawn").Pool(4) as pool:
+        digests = pool.map(_fit_in_a_process, [str(tmp_path / "bins")] * 8)
+    assert len(set(digests)) == 1
+    assert len([p for p in (tmp_path / "bins").iterdir() if p.suffix == ".json"]) == 1
+    assert not [p for p in (tmp_path / "bins").iterdir() if p.name.startswith(".")]
+
+
+def test_the_memory_is_bounded(monkeypatch):
+    monkeypatch.setattr(boostbins.cache, "_IN_MEMORY", 3)
+    for n in range(100, 106):
+        bins(data(n)[0], "memory")
+    assert len(boostbins.cache._memory) == 3
+    assert not boostbins.cache._busy
+
+
+def test_a_folder_that_cannot_be_is_said_so(tmp_path):
+    X, y = data(100)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ValueError, match="bin_cache must be None, 'memory' or a folder;.*file"):
+        LGBMRegressor(bin_cache=tmp_path / "file", verbosity=-1).fit(X, y)
+
+
+def test_a_folder_that_cannot_be_written_loses_nothing(tmp_path, monkeypatch):
+    X, _ = data(300)
+
+    def full(self, path):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(boostbins.cache.Bins, "save", full)
+    with pytest.warns(UserWarning, match="No space left on device.*the bins are not kept"):
+        assert len(bins(X, tmp_path)) == 5

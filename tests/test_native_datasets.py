@@ -1,0 +1,336 @@
+"""`Dataset`, `QuantileDMatrix` and `Pool`: the libraries' own objects, with our cuts in them."""
+
+from __future__ import annotations
+
+import catboost
+import lightgbm as lgb
+import numpy as np
+import pandas as pd
+import pytest
+import xgboost as xgb
+from libraries import of_lightgbm, of_xgboost
+from scipy import sparse
+from test_adapters import data
+
+import boostbins.catboost
+import boostbins.lightgbm
+import boostbins.xgboost
+from boostbins import Bins, fit_bins
+
+QUIET = {"verbosity": -1, "num_threads": 2, "seed": 0, "deterministic": True}
+
+
+# ---- LightGBM
+
+
+def dataset(X, y, **options):
+    return boostbins.lightgbm.Dataset(X, y, **options)
+
+
+def test_lightgbm_takes_max_bin_from_train_as_ever():
+    X, y = data()
+    train = dataset(X, y)
+    booster = lgb.train({**QUIET, "max_bin": 16}, train, 10)
+    assert max(train.bins_.n_bins) == 16
+    assert boostbins.lightgbm.from_native(train) == train.bins_
+    for place, thresholds in of_lightgbm(booster).items():
+        assert np.isin(thresholds, train.bins_.cuts[place]).all()
+
+
+def test_lightgbm_validation_sets_and_folds_share_the_cuts():
+    X, y = data(missing=True)
+    train = dataset(X[:1000], y[:1000], params={**QUIET, "max_bin": 30})
+    for valid in (train.create_valid(X[1000:], y[1000:]), lgb.Dataset(X[1000:], y[1000:], reference=train)):
+        seen = {}
+        stop = [lgb.early_stopping(3, verbose=False), lgb.record_evaluation(seen)]
+        booster = lgb.train({**QUIET, "max_bin": 30}, train, 200, valid_sets=[valid], callbacks=stop)
+        assert booster.best_iteration > 0
+        assert [c.tolist() for c in boostbins.lightgbm.from_native(valid)] == [c.tolist() for c in train.bins_]
+    folds = lgb.cv(QUIET, dataset(X, y), 10, nfold=3, stratified=False, return_cvbooster=True)
+    cuts = dataset(X, y, params=QUIET).construct().bins_.cuts
+    for booster in folds["cvbooster"].boosters:
+        for place, thresholds in of_lightgbm(booster).items():
+            assert np.isin(thresholds, cuts[place]).all()
+
+
+def test_lightgbm_trains_on():
+    X, y = data()
+    first = lgb.train(QUIET, dataset(X, y, free_raw_data=False), 5)
+    more = lgb.train(QUIET, dataset(X, y, free_raw_data=False), 5, init_model=first)
+    assert more.num_trees() == 10
+    model = boostbins.lightgbm.LGBMRegressor(n_estimators=5, **QUIET).fit(X, y)
+    assert (
+        boostbins.lightgbm.LGBMRegressor(n_estimators=5, **QUIET).fit(X, y, init_model=model).booster_.num_trees() == 10
+    )
+    assert np.isfinite(first.refit(X, y + 1).predict(X)).all()
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"boosting": "dart"},
+        {"boosting": "rf", "bagging_freq": 1, "bagging_fraction": 0.7},
+        {"data_sample_strategy": "goss"},
+        {"linear_tree": True},
+        {"extra_trees": True},
+        {"use_missing": False},
+        {"zero_as_missing": True},
+        {"force_row_wise": True},
+        {"force_col_wise": True},
+        {"feature_pre_filter": False},
+        {"min_data_in_leaf": 200},
+        {"enable_bundle": False},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("missing", [False, True])
+def test_lightgbm_in_all_its_ways(params, missing):
+    X, y = data(missing=missing)
+    X[:, 3] = np.where(X[:, 0] > 0, 0.0, X[:, 1])  # mostly zero
+    settings = {**QUIET, "max_bin": 40, **params}
+    train = dataset(X, y, params=settings)
+    booster = lgb.train(settings, train, 10)
+    for place, thresholds in of_lightgbm(booster).items():
+        assert np.isin(thresholds, train.bins_.cuts[place]).all()
+    native = lgb.train(settings, lgb.Dataset(X, y), 10)
+    assert np.corrcoef(booster.predict(X), native.predict(X))[0, 1] > 0.9
+
+
+def test_lightgbm_zeros_that_are_missing_do_not_count_in_the_binning():
+    X = np.random.default_rng(0).lognormal(0, 1, (2000, 1))
+    X[:1500] = 0
+    train = dataset(X, X[:, 0], params={**QUIET, "zero_as_missing": True, "max_bin": 20}).construct()
+    core = fit_bins(X[1500:], max_bins=19)
+    assert train.bins_.cuts[0][np.abs(train.bins_.cuts[0]) > 1e-30].tolist() == core.cuts[0].tolist()
+
+
+def n_groups(data_set, folder):
+    data_set.construct()._dump_text(str(folder / "dump.txt"))
+    line = next(line for line in (folder / "dump.txt").read_text().splitlines() if line.startswith("num_groups"))
+    (folder / "dump.txt").unlink()
+    return int(line.split(":")[1])
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix, sparse.csc_matrix])
+def test_lightgbm_still_bundles_exclusive_columns(form, tmp_path):
+    kind = np.random.default_rng(0).integers(0, 30, 3000)
+    X = form(np.eye(30)[kind])
+    y = (kind % 7).astype(float)
+    ours, native = dataset(X, y, params=QUIET), lgb.Dataset(X, y, params=QUIET)
+    assert n_groups(ours, tmp_path) == n_groups(native, tmp_path) < 5
+    assert np.allclose(lgb.train(QUIET, ours, 10).predict(X), lgb.train(QUIET, native, 10).predict(X))
+
+
+@pytest.mark.parametrize("sparse_column", [False, True])
+def test_lightgbm_learns_what_is_rare_from_all_rows(sparse_column):
+    """LightGBM itself looks at a sample: here one that misses the missing, the negative and a category."""
+    r = np.random.default_rng(0)
+    X = np.column_stack([r.lognormal(0, 1, 5000), r.lognormal(0, 1, 5000), r.integers(0, 3, 5000)])
+    if sparse_column:
+        X[:4000, 1] = 0
+    sample = set(lgb.Dataset(None, params={"bin_construct_sample_cnt": 300})._create_sample_indices(total_nrow=5000))
+    outside = [i for i in range(5000) if i not in sample][:100]
+    X[outside[:50], 0] = np.nan
+    X[outside[50:], 1] = -5 - r.random(50)
+    y = np.where(np.isnan(X[:, 0]), 50, X[:, 0]) + X[:, 1]
+    params = {**QUIET, "bin_construct_sample_cnt": 300}
+    train = dataset(X, y, params=params, categorical_feature=[2])
+    booster = lgb.train(params, train, 30)
+    missing, negative = outside[:50], outside[50:]
+    assert booster.predict(X[missing]).min() > 30
+    assert np.median(booster.predict(X[negative])) < -1
+    assert (train.bins_.cuts[1] < -1).any()
+
+
+@pytest.mark.parametrize("bundled", [False, True])
+def test_lightgbm_nothing_of_ours_leaks_into_the_model(bundled):
+    X, y = data()
+    if bundled:
+        X[:, 2:4] = np.where(X[:, :1] > 0, [0.0, 1.0], [1.0, 0.0]) * (X[:, 1:2] < 0.3)
+    train = dataset(X, y, params=dict(QUIET))
+    assert train.construct().params == lgb.Dataset(X, y, params=dict(QUIET)).construct().params
+    text = lgb.train(QUIET, train, 3).model_to_string()
+    assert "[forcedbins_filename: ]" in text
+    assert "[max_bin_by_feature: ]" in text
+    assert "boostbins" not in text
+    assert train.reference is None
+
+
+def test_lightgbm_says_nothing_that_it_does_not_say_itself(capfd):
+    X, y = data()
+    lgb.train({"num_threads": 2}, lgb.Dataset(X, y), 2)
+    native = capfd.readouterr()
+    lgb.train({"num_threads": 2}, dataset(X, y), 2)
+    ours = capfd.readouterr()
+    kinds = [
+        {line.split("]", 2)[1] + line.split("]", 2)[2][:12] for line in out.out.splitlines() if line.startswith("[")}
+        for out in (ours, native)
+    ]
+    assert kinds[0] <= kinds[1]
+    assert ours.err == native.err
+
+
+def test_lightgbm_categories_as_parameters():
+    X, y = data()
+    for given in ([2, 3], "2,3"):
+        params = {**QUIET, "cat_feature": given}
+        assert boostbins.lightgbm.from_native(lgb.Dataset(X, y, params=dict(params))).names[2:] == (
+            "Column_3",
+            "Column_4",
+        )
+        assert dataset(X, y, params=params).construct().bins_.names == ("x0", "x1", "x4")
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    train = dataset(frame, y, params=dict(QUIET), categorical_feature=["c"]).construct()
+    assert boostbins.lightgbm.from_native(train).names == ("a", "b", "d", "e")
+
+
+def test_lightgbm_reads_the_cuts_of_any_dataset():
+    X, y = data(missing=True)
+    native = lgb.Dataset(pd.DataFrame(X, columns=list("abcde")), y, params=QUIET)
+    bins = boostbins.lightgbm.from_native(native)
+    assert bins.names == ("a", "b", "c", "d", "e")
+    assert [n + m for n, m in zip(bins.n_bins, (1, 0, 1, 0, 0), strict=True)] == [
+        max(native.feature_num_bin(i), 1) for i in range(5)
+    ]
+    booster = lgb.train(QUIET, native, 10)
+    for place, thresholds in of_lightgbm(booster).items():
+        assert np.isin(thresholds, bins.cuts[place]).all()
+    with pytest.raises(TypeError, match=r"must be a lightgbm.Dataset, got ndarray"):
+        boostbins.lightgbm.from_native(X)
+
+
+# ---- XGBoost
+
+
+def test_xgboost_trains_on_the_cuts_and_shares_them():
+    X, y = data(missing=True)
+    train = boostbins.xgboost.QuantileDMatrix(X[:1000], y[:1000], max_bin=32)
+    valid = xgb.QuantileDMatrix(X[1000:], y[1000:], ref=train, max_bin=32)
+    also = boostbins.xgboost.QuantileDMatrix(X[1000:], y[1000:], ref=train, max_bin=32)
+    booster = xgb.train({"max_bin": 32}, train, 10, evals=[(valid, "v"), (also, "w")], verbose_eval=False)
+    assert boostbins.xgboost.from_native(train) == train.bins_
+    assert max(train.bins_.n_bins) == 31
+    for place, thresholds in of_xgboost(booster).items():
+        inside = thresholds[thresholds <= np.nanmax(X[:1000, place])]
+        assert np.isin(inside, train.bins_.cuts[place]).all()
+    assert xgb.train({"max_bin": 32}, train, 5, xgb_model=booster).num_boosted_rounds() == 15
+    assert np.isfinite(xgb.train({"max_bin": 32, "booster": "dart"}, train, 5).predict(xgb.DMatrix(X))).all()
+
+
+def test_xgboost_raw_and_binned_predictions_agree():
+    """On the training matrix XGBoost predicts from bins, on any other from values."""
+    X, y = data(4000, missing=True)
+    y = y + 20 * np.isnan(X[:, 0])
+    train = boostbins.xgboost.QuantileDMatrix(X, y)
+    booster = xgb.train({"max_depth": 8}, train, 30)
+    assert np.array_equal(booster.predict(train), booster.predict(xgb.DMatrix(X)))
+
+
+@pytest.mark.parametrize("missing", [-999.0, 0.0, 0.1])
+def test_xgboost_values_that_stand_for_missing(missing):
+    X, y = data()
+    holes = np.random.default_rng(1).random(X.shape) < 0.2
+    marked, clear = np.where(holes, missing, X), np.where(holes, np.nan, X)
+    one = boostbins.xgboost.QuantileDMatrix(marked, y, missing=missing)
+    other = boostbins.xgboost.QuantileDMatrix(np.where(clear == missing, np.nan, clear), y)
+    assert one.bins_ == other.bins_
+    assert one.num_nonmissing() == other.num_nonmissing()
+    model = boostbins.xgboost.XGBRegressor(missing=missing, n_estimators=5).fit(marked, y)
+    assert [c.tolist() for c in model.bins_] == [c.tolist() for c in one.bins_]
+
+
+def test_xgboost_reads_the_cuts_of_any_quantile_matrix():
+    X, y = data()
+    bins = boostbins.xgboost.from_native(xgb.QuantileDMatrix(pd.DataFrame(X, columns=list("abcde")), y, max_bin=16))
+    assert bins.names == ("a", "b", "c", "d", "e")
+    assert bins.n_bins[0] == 16
+    with pytest.raises(TypeError, match="must be an xgboost.QuantileDMatrix"):
+        boostbins.xgboost.from_native(X)
+
+
+def test_xgboost_infinite_values_are_refused_as_ever():
+    with pytest.raises(Exception, match="inf"):
+        boostbins.xgboost.XGBRegressor(n_estimators=2).fit(np.array([[1.0], [np.inf], [2.0]]), [0, 1, 2])
+
+
+def test_xgboost_huge_and_tiny_values():
+    r = np.random.default_rng(0)
+    X = r.standard_normal((500, 4)) * np.array([1e37, 1e-37, 1e-44, 3e9])
+    X[:, 3] += 1.7e12
+    booster = boostbins.xgboost.XGBRegressor(n_estimators=5, max_bin=20).fit(X, X[:, 0] / 1e37)
+    assert np.isfinite(booster.predict(X)).all()
+    assert booster.bins_.n_bins[:2] == (19, 19)
+
+
+# ---- CatBoost
+
+SMALL = {"iterations": 10, "verbose": False, "allow_writing_files": False, "loss_function": "RMSE"}
+
+
+def test_catboost_trains_and_validates_on_the_cuts():
+    X, y = data(missing=True)
+    train = boostbins.catboost.Pool(X[:1000], y[:1000], border_count=30)
+    model = catboost.train(train, SMALL, eval_set=catboost.Pool(X[1000:], y[1000:]))
+    assert boostbins.catboost.from_native(train) == train.bins_
+    assert max(train.bins_.n_bins) == 31
+    for place, borders in model.get_borders().items():
+        assert np.isin([b for b in borders if abs(b) < 3e38], train.bins_.cuts[place]).all()
+    folds = catboost.cv(boostbins.catboost.Pool(X, y, border_count=30), SMALL, fold_count=3, logging_level="Silent")
+    assert len(folds) == 10
+    again = boostbins.catboost.CatBoostRegressor(iterations=5, verbose=False, allow_writing_files=False).fit(train)
+    assert again.bins_ == train.bins_
+    more = boostbins.catboost.CatBoostRegressor(iterations=5, verbose=False, allow_writing_files=False)
+    assert more.fit(X, y, init_model=again).tree_count_ == 10
+
+
+@pytest.mark.parametrize("mode", ["Min", "Max"])
+def test_catboost_holds_missing_values_apart(mode):
+    X, y = data(missing=True)
+    y = y + 30 * np.isnan(X[:, 0])
+    ours = boostbins.catboost.CatBoostRegressor(nan_mode=mode, iterations=30, verbose=False, allow_writing_files=False)
+    ours.fit(X, y)
+    native = catboost.CatBoostRegressor(nan_mode=mode, iterations=30, verbose=False, allow_writing_files=False).fit(
+        X, y
+    )
+    there = np.isnan(X[:, 0])
+    assert ours.predict(X[there]).min() > ours.predict(X[~there]).mean()
+    assert np.corrcoef(ours.predict(X), native.predict(X))[0, 1] > 0.98
+
+
+def test_catboost_refuses_missing_values_where_they_are_forbidden():
+    X, y = data(missing=True)
+    with pytest.raises(ValueError, match="nan_mode='Forbidden', and column 'x0' has missing values"):
+        boostbins.catboost.CatBoostRegressor(nan_mode="Forbidden", verbose=False, allow_writing_files=False).fit(X, y)
+
+
+def test_catboost_leaves_text_embeddings_and_the_users_pool_alone():
+    X, y = data()
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    frame["text"] = np.where(X[:, 0] > 0, "up and away", "down below")
+    frame["kind"] = pd.Categorical(np.where(X[:, 2] > 3, "many", "few"))
+    options = {"text_features": ["text"], "cat_features": ["kind"]}
+    model = boostbins.catboost.CatBoostRegressor(iterations=10, verbose=False, allow_writing_files=False)
+    model.fit(frame, y, **options)
+    assert model.bins_.names == tuple("abcde")
+    assert np.isfinite(model.predict(frame)).all()
+    with_vectors = pd.DataFrame(X, columns=list("abcde"))
+    with_vectors["vector"] = list(np.random.default_rng(0).standard_normal((len(X), 3)))
+    pool = boostbins.catboost.Pool(with_vectors, y, embedding_features=["vector"])
+    assert pool.bins_.names == tuple("abcde")
+    mine = catboost.Pool(X, y)
+    with pytest.raises(TypeError):
+        model.copy().fit(mine)
+    assert not mine.is_quantized()
+
+
+def test_catboost_reads_the_cuts_of_any_quantized_pool():
+    X, y = data()
+    pool = catboost.Pool(X, y)
+    with pytest.raises(ValueError, match="quantize it first"):
+        boostbins.catboost.from_native(pool)
+    pool.quantize(border_count=10)
+    assert boostbins.catboost.from_native(pool).n_bins[0] == 11
+    with pytest.raises(TypeError, match=r"must be a catboost.Pool"):
+        boostbins.catboost.from_native(X)
+    own = boostbins.catboost.Pool(X, y, bin_method=Bins([[0.5], [1.5], [], [], [-1.0]]))
+    assert boostbins.catboost.from_native(own) == own.bins_
