@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from boostbins.bins import Bins
 from boostbins.cache import BinCache, cached_bins
-from boostbins.columns import SparseColumn, Table, is_array_like, read_table
+from boostbins.columns import SparseColumn, Table, is_array_like, is_sparse, read_table
 from boostbins.fit import checked_row_weight, fit_table
 from boostbins.inputs import Floats
 from boostbins.methods import MAX_BINS, MIN_BINS, Method, method_named
@@ -38,13 +38,16 @@ class Library:
     newest: str
     below: str  # the first version that is not tried at all
 
+    def installed(self) -> tuple[int, ...]:
+        """Return the numbers of the installed version."""
+        return _numbers(version(self.package))
+
     def check(self) -> None:
         """Refuse a version that is not supported."""
-        found = version(self.package)
-        if not _numbers(self.oldest) <= _numbers(found) < _numbers(self.below):
+        if not _numbers(self.oldest) <= self.installed() < _numbers(self.below):
             raise ImportError(
                 f"boostbins supports {self.name} from {self.oldest} to before {self.below} "
-                f"(tested: {self.oldest} and {self.newest}), and {found} is installed: "
+                f"(tested: {self.oldest} and {self.newest}), and {version(self.package)} is installed: "
                 f"pip install '{self.package}>={self.oldest},<{self.below}'"
             )
 
@@ -181,7 +184,7 @@ def first_rows(X: Any, n_rows: int) -> Any:
         X = np.asarray(X)
     if isinstance(X, np.ndarray):
         return X[:n_rows]
-    if type(X).__module__.startswith("scipy.sparse"):
+    if is_sparse(X):
         return X.tocsr()[:n_rows]
     import narwhals as nw
 

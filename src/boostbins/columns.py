@@ -125,14 +125,14 @@ def read_table(X: Any, *, non_numeric: NonNumeric = "error", dates_as_numbers: b
     """
     if non_numeric not in ("error", "skip"):
         raise ValueError(f"non_numeric must be 'error' or 'skip', got {non_numeric!r}")
-    if isinstance(X, Mapping):
+    if is_sparse(X):
+        table = _from_sparse(X)
+    elif isinstance(X, Mapping):
         table = _from_columns([str(name) for name in X], list(X.values()), named=True)
     elif isinstance(X, list | tuple):
         table = _from_columns([f"x{i}" for i in range(len(X))], list(X), named=False)
     elif isinstance(X, np.ndarray):
         table = _from_array(X, dates_as_numbers)
-    elif type(X).__module__.startswith("scipy.sparse"):
-        table = _from_sparse(X)
     elif is_array_like(X):
         table = _from_array(np.asarray(X), dates_as_numbers)
     else:
@@ -145,6 +145,11 @@ def read_table(X: Any, *, non_numeric: NonNumeric = "error", dates_as_numbers: b
         twice = next(name for name in table.names if table.names.count(name) > 1)
         raise ValueError(f"X has more than one column named {twice!r}: rename one of them")
     return table if table.places else replace(table, places=tuple(range(len(table))))
+
+
+def is_sparse(X: Any) -> bool:
+    """Return whether something is a sparse matrix of SciPy's, without loading it."""
+    return type(X).__module__.startswith("scipy.sparse")
 
 
 def is_array_like(X: Any) -> bool:

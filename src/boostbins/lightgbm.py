@@ -33,7 +33,7 @@ from boostbins.adapter import (
 )
 from boostbins.bins import Bins
 from boostbins.cache import BinCache
-from boostbins.columns import Column, SparseColumn, Table, as_float32, with_missing
+from boostbins.columns import Column, SparseColumn, Table, as_float32, is_sparse, with_missing
 from boostbins.inputs import Floats
 
 LIBRARY = Library("LightGBM", "lightgbm", "lightgbm", oldest="4.3.0", newest="4.7.0", below="5")
@@ -278,7 +278,7 @@ class _Sample:
         low, high, missing = self.extent
         for row, values in zip(ends, (low, high, np.where(missing, np.nan, low)), strict=True):
             row[list(self.table.places)] = values
-        if type(self.data).__module__.startswith("scipy.sparse"):
+        if is_sparse(self.data):
             from scipy import sparse
 
             return sparse.vstack([self.data.tocsr()[self.rows].astype(np.float64), sparse.csr_matrix(ends)], "csr")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from boostbins.adapter import Flagged, Library, feature_table, requested_bins, with_flag
 from boostbins.bins import Bins
-from boostbins.columns import Table
+from boostbins.columns import Table, is_sparse
 from boostbins.inputs import Floats
 
 LIBRARY = Library("scikit-learn", "scikit-learn", "sklearn", oldest="1.5.2", newest="1.9.1", below="2")
@@ -160,7 +160,7 @@ def _zero_codes(bins: Bins) -> NDArray[np.intp]:
 def _codes(X: Any, bins: Bins) -> Any:
     """Return the codes as float32, less that of zero: so a sparse matrix stays sparse."""
     zero = _zero_codes(bins)
-    if not type(X).__module__.startswith("scipy.sparse"):
+    if not is_sparse(X):
         codes = Bins(bins.cuts).encode(X).astype(np.float32)
         codes -= zero.astype(np.float32)
         return codes

@@ -29,7 +29,7 @@ from boostbins.adapter import (
 )
 from boostbins.bins import Bins
 from boostbins.cache import BinCache
-from boostbins.columns import SparseColumn, Table, as_float32, is_array_like, rest_missing, with_missing
+from boostbins.columns import SparseColumn, Table, as_float32, is_array_like, is_sparse, rest_missing, with_missing
 from boostbins.inputs import Floats
 
 LIBRARY = Library("XGBoost", "xgboost", "xgboost", oldest="2.0.3", newest="3.2.0", below="4")
@@ -106,8 +106,7 @@ class QuantileDMatrix(xgb.QuantileDMatrix):
                 f"data must be an array, a frame or a sparse matrix for bin_method, got {type(data).__name__}: "
                 f"give the data itself, or bin_method=None"
             )
-        if isinstance(data, list | tuple) or is_array_like(data):
-            data = np.asarray(data)
+        data = _taken_by_quantile_matrices(data)
         max_bin = _MAX_BIN if max_bin is None else max_bin
         n_threads = threads_of(kwargs.get("nthread"))
         features = _Features(data, kwargs)
@@ -150,6 +149,19 @@ def from_native(dmatrix: xgb.DMatrix) -> Bins:
 
 
 # ---- the data, as XGBoost sees it
+
+
+def _taken_by_quantile_matrices(data: Any) -> Any:
+    """Return data that a DMatrix takes as what a QuantileDMatrix takes too."""
+    if isinstance(data, list | tuple) or is_array_like(data):
+        return np.asarray(data)
+    if is_sparse(data):
+        from scipy import sparse
+
+        return data if isinstance(data, sparse.csr_matrix) else sparse.csr_matrix(data)
+    if type(data).__module__.startswith("polars") and LIBRARY.installed() < (3,):
+        return data.to_numpy()
+    return data
 
 
 class _Features:
