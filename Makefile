@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find src CMakeLists.txt pyproject.toml -type f ! -name '*.pyc' 2>/dev/null)
 
-.PHONY: demo test lint bench sanitize clean
+.PHONY: demo test test-oldest lint bench sanitize clean
 .DELETE_ON_ERROR:
 
 $(BIN)/python:
@@ -12,12 +12,15 @@ $(BIN)/python:
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 
 $(VENV)/.installed: $(BIN)/python $(SOURCES)
-	$(BIN)/python -m pip install --quiet --group test --group lint ".[sklearn,plot]"
+	$(BIN)/python -m pip install --quiet --group test --group lint ".[lightgbm,xgboost,catboost,sklearn,plot]"
 	$(BIN)/python -m pip install --quiet --force-reinstall --no-deps .
 	touch $@
 
-$(VENV)/.bench: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --group bench
+$(VENV)-oldest/.installed: $(SOURCES)
+	$(PYTHON) -m venv $(VENV)-oldest
+	$(VENV)-oldest/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(VENV)-oldest/bin/python -m pip install --quiet --group oldest .
+	$(VENV)-oldest/bin/python -m pip install --quiet --force-reinstall --no-deps .
 	touch $@
 
 demo: $(VENV)/.installed  ## bin a skewed table by each method: a table and a picture
@@ -26,18 +29,25 @@ demo: $(VENV)/.installed  ## bin a skewed table by each method: a table and a pi
 test: $(VENV)/.installed  ## all tests
 	$(BIN)/python -m pytest -q
 
+# Old libraries warn of newer ones beside them: their warnings are no errors here.
+test-oldest: $(VENV)-oldest/.installed  ## the adapters with the oldest versions of the libraries
+	$(VENV)-oldest/bin/python -m pytest -q -o filterwarnings= -W ignore tests/test_adapters.py \
+	    tests/test_native_datasets.py tests/test_cache.py tests/test_estimator_checks.py
+
 lint: $(VENV)/.installed  ## the linters
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/clang-format --dry-run --Werror src/boostbins/_core/*.hpp src/boostbins/_core/*.cpp
 
-bench: $(VENV)/.bench  ## every figure of the README
+bench: $(VENV)/.installed  ## every figure of the README
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/memory.py
+	$(BIN)/python benchmarks/adapters.py
+	$(BIN)/python benchmarks/accuracy.py
 
 sanitize: $(BIN)/python  ## the kernels under AddressSanitizer and UBSan
 	benchmarks/sanitize.sh $(BIN)/python
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-oldest build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache

@@ -644,7 +644,7 @@ def test_a_library_that_did_something_else_is_caught():
 
 def test_an_unsupported_version_is_refused_with_those_that_were_tested():
     for oldest, below in (("99.0.0", "100"), ("0.0.1", "0.0.2")):
-        library = Library("NumPy", "numpy", "none", oldest=oldest, newest="99.5.0", below=below)
+        library = Library("NumPy", "numpy", "numpy", oldest=oldest, newest="99.5.0", below=below)
         with pytest.raises(
             ImportError, match=rf"supports NumPy from {oldest} to before {below} \(tested: {oldest} and"
         ):

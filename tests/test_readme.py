@@ -29,10 +29,11 @@ def test_snippets_run(code, tmp_path):
     assert done.stdout
 
 
-@pytest.mark.parametrize("name", ["bins", "fit", "methods", "summary", "transformer"])
+WITH_DOCTESTS = ["bins", "fit", "methods", "summary", "transformer", "adapter", "lightgbm", "xgboost", "catboost"]
+
+
+@pytest.mark.parametrize("name", WITH_DOCTESTS)
 def test_docstrings_are_true(name):
-    if name == "transformer":
-        pytest.importorskip("sklearn")
     failed, tried = doctest.testmod(importlib.import_module(f"boostbins.{name}"))
     assert tried > 0
     assert failed == 0

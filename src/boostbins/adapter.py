@@ -6,7 +6,7 @@ import inspect
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
+from importlib import import_module
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -32,28 +32,33 @@ class Library:
     """A library as far as it was tested."""
 
     name: str  # as it calls itself
+    module: str  # as it is imported
     package: str  # as it is installed
-    extra: str  # boostbins'
     oldest: str
     newest: str
     below: str  # the first version that is not tried at all
 
-    def installed(self) -> tuple[int, ...]:
-        """Return the numbers of the installed version."""
-        return _numbers(version(self.package))
+    @property
+    def version(self) -> str:
+        """The installed version."""
+        return str(import_module(self.module).__version__)
+
+    def is_before(self, version: str) -> bool:
+        """Return whether the installed version is older than another."""
+        return _numbers(self.version) < _numbers(version)
 
     def check(self) -> None:
         """Refuse a version that is not supported."""
-        if not _numbers(self.oldest) <= self.installed() < _numbers(self.below):
+        if self.is_before(self.oldest) or not self.is_before(self.below):
             raise ImportError(
                 f"boostbins supports {self.name} from {self.oldest} to before {self.below} "
-                f"(tested: {self.oldest} and {self.newest}), and {version(self.package)} is installed: "
+                f"(tested: {self.oldest} and {self.newest}), and {self.version} is installed: "
                 f"pip install '{self.package}>={self.oldest},<{self.below}'"
             )
 
     def missing(self) -> ImportError:
         """Return the error for when it is not installed."""
-        return ImportError(f"{self.name} is not installed: pip install 'boostbins[{self.extra}]'")
+        return ImportError(f"{self.name} is not installed: pip install 'boostbins[{self.module}]'")
 
     def compare(self, asked: Mapping[int, Floats], used: Mapping[int, Floats], names: Sequence[str]) -> None:
         """Refuse to train on other cuts than those asked for."""
@@ -61,7 +66,7 @@ class Library:
             found = used.get(place, np.empty(0))
             if not np.array_equal(cuts, found):
                 raise RuntimeError(
-                    f"{self.name} {version(self.package)} did not take the cuts of column {name!r}: "
+                    f"{self.name} {self.version} did not take the cuts of column {name!r}: "
                     f"{len(cuts)} were given and {len(found)} are there, {_first_difference(cuts, found)}. "
                     f"boostbins was tested with {self.name} {self.oldest} and {self.newest}; please report this, "
                     f"and use bin_method=None until it is mended"
@@ -292,6 +297,8 @@ def requested_bins(
         return _ready_bins(bin_method, table, budgets, settle, limit)
     method = method_named(bin_method, "bin_method", " or Bins or None")
     for budget in budgets:
+        if not isinstance(budget, int | np.integer):
+            raise TypeError(f"{limit} must be a whole number")
         if not MIN_BINS <= budget <= MAX_BINS:
             raise ValueError(
                 f"{limit} leaves {budget} bins for the values of a column; bin_method needs {MIN_BINS} to {MAX_BINS}"

@@ -134,8 +134,10 @@ class Dataset(lgb.Dataset):
             forced = _forced(bins, sample, settings, Path(folder) / "cuts.json")
             if sample.may_bundle:  # which it never does beside a reference
                 self.params = settings.replaced(**forced)
-                super().construct()
-                self.params = {key: value for key, value in self.params.items() if key not in forced}
+                try:
+                    super().construct()
+                finally:
+                    self.params = {key: value for key, value in self.params.items() if key not in forced}
                 return
             self.reference = _reference(self, sample, settings.replaced(**forced, verbosity=-1))
         try:

@@ -18,7 +18,7 @@ from boostbins.bins import Bins
 from boostbins.columns import Table, is_sparse
 from boostbins.inputs import Floats
 
-LIBRARY = Library("scikit-learn", "scikit-learn", "sklearn", oldest="1.5.2", newest="1.9.1", below="2")
+LIBRARY = Library("scikit-learn", "sklearn", "scikit-learn", oldest="1.5.2", newest="1.9.1", below="2")
 try:
     from sklearn import ensemble
     from sklearn.model_selection import train_test_split

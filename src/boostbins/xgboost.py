@@ -159,7 +159,7 @@ def _taken_by_quantile_matrices(data: Any) -> Any:
         from scipy import sparse
 
         return data if isinstance(data, sparse.csr_matrix) else sparse.csr_matrix(data)
-    if type(data).__module__.startswith("polars") and LIBRARY.installed() < (3,):
+    if type(data).__module__.startswith("polars") and LIBRARY.is_before("3"):
         return data.to_numpy()
     return data
 
