@@ -243,6 +243,47 @@ def test_integers_beyond_float32_are_cut_as_lightgbm_sees_them():
     assert max(model.bins_.n_bins) <= len(np.unique(X.astype(np.float32))) + 1
 
 
+@of_each
+@pytest.mark.parametrize("kind", ["object", "strings", "sparse", "big-endian", "longdouble"])
+def test_frames_with_columns_of_odd_types(library, kind):
+    """Either all columns are cut by us, or none is trained on."""
+    X, y = data(400)
+    odd = {
+        "object": X[:, 0].astype(object),
+        "strings": X[:, 0].astype(str),
+        "sparse": pd.arrays.SparseArray(X[:, 0], fill_value=0.0),
+        "big-endian": X[:, 0].astype(">f8"),
+        "longdouble": X[:, 0].astype(np.longdouble),
+    }[kind]
+    frame = pd.DataFrame({"a": odd, "b": X[:, 1]})
+    try:
+        library.make_native().fit(frame, y)
+    except Exception:
+        with pytest.raises(Exception, match=r"."):
+            library.make().fit(frame, y)
+        return
+    model = library.make().fit(frame, y)
+    assert model.bins_.names == ("a", "b")
+    plain = library.make().fit(pd.DataFrame({"a": X[:, 0], "b": X[:, 1]}), y)
+    assert model.bins_ == plain.bins_
+    imposed = library.imposed(model, X)
+    for place, thresholds in library.thresholds(model).items():
+        assert np.isin([t for t in thresholds if t not in imposed.get(place, ())], model.bins_.cuts[place]).all()
+
+
+@of_each
+def test_weights_in_any_form_that_the_library_takes(library):
+    X, y = data(400)
+    weight = np.random.default_rng(0).random(400)
+    expected = library.make().fit(X, y, sample_weight=weight).bins_
+    for other in (weight.tolist(), pd.Series(weight), pd.DataFrame({"w": weight}), weight.astype(object)):
+        try:
+            library.make_native().fit(X, y, sample_weight=other)
+        except Exception:  # what the library does not take, we need not
+            continue
+        assert library.make().fit(X, y, sample_weight=other).bins_ == expected
+
+
 @of_those_that_take("sparse")
 @pytest.mark.parametrize("form", ["csr", "csc"])
 def test_sparse_matrices(library, form):
@@ -408,6 +449,16 @@ def test_catboost_with_a_part_of_the_rows_for_evaluation():
     assert 0.6 * len(X) < sum(model.bins_.stats[0].weight) < 0.8 * len(X)
 
 
+def test_catboost_with_a_part_of_a_frames_rows_knows_the_columns_by_name():
+    X, y = data()
+    frame = pd.DataFrame(X[:, :2], columns=["a", "b"])
+    ready = fit_bins(frame[["b", "a"]], max_bins=20)
+    model = boostbins.catboost.CatBoostRegressor(iterations=10, verbose=False, allow_writing_files=False)
+    model.set_params(eval_fraction=0.3, bin_method=ready).fit(frame, y)
+    assert model.bins_.names == ("a", "b")
+    assert model.bins_["a"].tolist() == floor32(ready["a"]).tolist()
+
+
 @of_those_that_take("objective")
 def test_objectives_of_ones_own(library):
     X, y = data()
@@ -456,6 +507,41 @@ def test_ranking_in_groups_with_weights(library):
         X, relevance, **{k: v for k, v in fit.items() if k != "sample_weight"}
     )
     assert model.bins_ != unweighted.bins_
+
+
+@pytest.mark.parametrize("loss", ["PairLogitPairwise", "YetiRankPairwise", "YetiRank"])
+def test_catboost_keeps_its_number_of_borders_for_a_loss(loss):
+    X, y = data(600)
+    group = np.repeat(np.arange(60), 10)
+    few = {"iterations": 2, "verbose": False, "allow_writing_files": False, "loss_function": loss}
+    model = boostbins.catboost.CatBoostRanker(**few).fit(X, y, group_id=group)
+    assert max(model.bins_.n_bins) == model.get_all_params()["border_count"] + 1
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_the_exact_learner_with_all_that_it_has(form):
+    from sklearn.dummy import DummyRegressor
+
+    X, y = data()
+    X = X.astype(np.float32).astype(float)
+    seen = []
+
+    def monitor(i, model, scope):
+        if i == 9:  # before, there are trees missing
+            seen.append(np.mean((y - model.predict(scope["X"])) ** 2))  # raw values, as ever
+        return False
+
+    options = {"random_state": 0, "init": DummyRegressor(), "max_features": 3}
+    model = boostbins.sklearn.GradientBoostingRegressor(n_estimators=10, warm_start=True, **options)
+    model.fit(form(X), y, monitor=monitor)
+    assert np.allclose(seen[-1], model.train_score_[-1])
+    model.set_params(n_estimators=20).fit(form(X), y)
+    assert len(model.estimators_) == 20
+    for stage in (*model.staged_predict(form(X)),):
+        last = stage
+    assert np.array_equal(last, model.predict(form(X)))
+    assert np.allclose(np.mean((y - last) ** 2), model.train_score_[-1])
+    assert not [name for name in vars(model) if "codes" in name]
 
 
 @of_each

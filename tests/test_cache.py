@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import subprocess
+import sys
 import threading
 from functools import partial
 
@@ -151,6 +153,78 @@ def test_threads_that_ask_the_same_wait_for_one(fits):
     assert len(set(found)) == 1
 
 
+def test_an_object_that_can_change_is_not_taken_from_the_memory(fits):
+    class Places:
+        __hash__ = None
+        at = 0.5
+
+        def __call__(self, summary, max_bins):
+            return [self.at]
+
+    X, _ = data(300)
+    places = Places()
+    first = bins(X, "memory", places)
+    places.at = 1.5
+    assert bins(X, "memory", places) != first
+
+
+def test_threads_that_crowd_each_other_out_lose_nothing(monkeypatch):
+    monkeypatch.setattr(boostbins.cache, "_IN_MEMORY", 1)
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    errors = []
+
+    def work(seed):
+        r = np.random.default_rng(seed)
+        for _ in range(2000):
+            try:
+                boostbins.cache._from_memory((str(r.integers(3)), None), lambda: boostbins.Bins([[1.0]]))
+            except KeyError as error:
+                errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    sys.setswitchinterval(before)
+    assert not errors
+
+
+FORK = """
+import multiprocessing, threading, time, warnings
+import numpy as np
+from boostbins.sklearn import HistGradientBoostingRegressor
+warnings.simplefilter("ignore")
+X = np.random.default_rng(0).random((600, 2))
+begun = threading.Event()
+def slow(summary, max_bins):
+    begun.set()
+    time.sleep(2)
+    return [summary.mean]
+def fit():
+    HistGradientBoostingRegressor(max_iter=2, bin_method=slow, bin_cache="memory").fit(X, X[:, 0])
+thread = threading.Thread(target=fit)
+thread.start()
+begun.wait()
+from boostbins import cache
+def ask():
+    key = next(iter(cache._busy), ("none", None))
+    cache._from_memory(key, lambda: None)
+child = multiprocessing.get_context("fork").Process(target=ask)
+child.start()
+child.join(30)
+assert child.exitcode == 0, child.exitcode
+thread.join()
+"""
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork here")
+def test_a_forked_process_does_not_wait_for_a_thread_that_it_does_not_have():
+    done = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, check=False, timeout=100)
+    assert done.returncode == 0, done.stderr
+
+
 def _fit_in_a_process(folder):
     X, y = data(2000)
     model = LGBMRegressor(n_estimators=2, verbosity=-1, n_jobs=1, bin_cache=folder).fit(X, y)
@@ -176,8 +250,9 @@ def test_the_memory_is_bounded(monkeypatch):
 def test_a_folder_that_cannot_be_is_said_so(tmp_path):
     X, y = data(100)
     (tmp_path / "file").write_text("")
-    with pytest.raises(ValueError, match="bin_cache must be None, 'memory' or a folder;.*file"):
-        LGBMRegressor(bin_cache=tmp_path / "file", verbosity=-1).fit(X, y)
+    for cache in (tmp_path / "file", "", "a\0b"):
+        with pytest.raises(ValueError, match="bin_cache must be None, 'memory' or a folder; .* cannot be one"):
+            LGBMRegressor(bin_cache=cache, verbosity=-1).fit(X, y)
 
 
 def test_a_folder_that_cannot_be_written_loses_nothing(tmp_path, monkeypatch):

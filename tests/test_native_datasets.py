@@ -323,6 +323,58 @@ def test_catboost_leaves_text_embeddings_and_the_users_pool_alone():
     assert not mine.is_quantized()
 
 
+def test_catboost_refuses_validation_sets_with_other_cuts():
+    X, y = data()
+    train = boostbins.catboost.Pool(X[:1000], y[:1000])
+    other = boostbins.catboost.Pool(X[1000:], y[1000:])
+    same = boostbins.catboost.Pool(X[1000:], y[1000:], bin_method=train.bins_)
+    for x, label in ((X[:1000], y[:1000]), (train, None)):
+        model = boostbins.catboost.CatBoostRegressor(iterations=10, verbose=False, allow_writing_files=False)
+        with pytest.raises(ValueError, match="eval_set has cuts of its own"):
+            model.fit(x, label, eval_set=other)
+        model.fit(x, label, eval_set=same)
+        reported = model.get_evals_result()["validation"]["RMSE"]
+        error = np.sqrt(np.mean((model.predict(X[1000:]) - y[1000:]) ** 2))
+        assert np.isclose(min(reported), error)
+
+
+def test_catboost_selects_features_on_the_cuts_or_not_at_all():
+    X, y = data()
+    options = {"features_for_select": "0-4", "num_features_to_select": 2, "steps": 1, "logging_level": "Silent"}
+    model = boostbins.catboost.CatBoostRegressor(iterations=10, verbose=False, allow_writing_files=False)
+    model.select_features(X, y, train_final_model=True, **options)
+    for place, borders in model.get_borders().items():
+        assert np.isin(borders, model.bins_.cuts[place]).all()
+    frame = pd.DataFrame(X, columns=list("abcde")).assign(text="up and away")
+    other = boostbins.catboost.CatBoostRegressor(iterations=10, verbose=False, allow_writing_files=False)
+    other.set_params(text_features=["text"])
+    with pytest.raises(ValueError, match="select_features with text"):
+        other.select_features(frame, y, **options)
+
+
+def test_catboost_weights_given_by_position():
+    X, y = data()
+    weight = np.random.default_rng(0).random(len(X))
+    by_name = boostbins.catboost.Pool(X, y, weight=weight)
+    by_place = boostbins.catboost.Pool(X, y, None, None, None, None, None, None, None, "\t", False, False, weight)
+    assert by_name.bins_ == by_place.bins_ != boostbins.catboost.Pool(X, y).bins_
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"border_count": "8"}, "border_count must be a whole number from 1 on, got '8'"),
+        ({"border_count": 0}, "border_count must be a whole number from 1 on, got 0"),
+        ({"nan_mode": "Mean"}, "nan_mode must be 'Min', 'Max' or 'Forbidden', got 'Mean'"),
+        ({"bin_method": "kmeens"}, "bin_method must be one of"),
+    ],
+)
+def test_catboost_pools_say_what_is_wrong(options, said):
+    X, y = data(100)
+    with pytest.raises(ValueError, match=said):
+        boostbins.catboost.Pool(X, y, **options)
+
+
 def test_catboost_reads_the_cuts_of_any_quantized_pool():
     X, y = data()
     pool = catboost.Pool(X, y)

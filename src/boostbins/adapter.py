@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from typing import Any, NamedTuple, TypeAlias
 
@@ -14,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from boostbins.bins import Bins
 from boostbins.cache import BinCache, cached_bins
-from boostbins.columns import SparseColumn, Table, is_array_like, is_sparse, read_table
+from boostbins.columns import Column, SparseColumn, Table, is_array_like, is_sparse, read_table
 from boostbins.fit import checked_row_weight, fit_table
 from boostbins.inputs import Floats
 from boostbins.methods import MAX_BINS, MIN_BINS, Method, method_named
@@ -168,25 +169,52 @@ class Flagged:
 
 
 def feature_table(X: Any, leave_out: Collection[int] = ()) -> Table:
-    """Return the columns that are to be cut: all numeric ones, but those at some places."""
-    if isinstance(X, list | tuple) or is_array_like(X):
-        X = np.asarray(X)
+    """Return the columns that are to be cut: all but those at some places."""
+    X = as_array(X)
     if isinstance(X, np.ndarray) and X.dtype.kind in "OUS" and X.ndim == 2:
         kept = [i for i in range(X.shape[1]) if i not in leave_out]
-        return Table(
-            tuple(f"x{i}" for i in kept),
-            X.shape[0],
-            False,
-            lambda i: X[:, kept[i]].astype(np.float64),
-            places=tuple(kept),
-        )
-    return read_table(X, non_numeric="skip").leaving_out(leave_out)
+        names = tuple(f"x{i}" for i in kept)
+        return Table(names, X.shape[0], False, lambda i: _numbers_in(X[:, kept[i]], names[i]), places=tuple(kept))
+    table = read_table(X, non_numeric="skip").leaving_out(leave_out)
+    if not hasattr(X, "columns") or len(table) + len(leave_out) == X.shape[1]:
+        return table
+    return _with_odd_columns(X, table, leave_out)
+
+
+def as_array(X: Any) -> Any:
+    """Return lists of rows, and what else can be taken as an array, as one; and anything else as it is."""
+    if not isinstance(X, list | tuple) and not is_array_like(X):
+        return X
+    array = np.asarray(X)
+    return np.array(X, object) if array.dtype.kind in "US" else array
+
+
+def _with_odd_columns(X: Any, table: Table, leave_out: Collection[int]) -> Table:
+    """Return the columns of a frame with those of unusual types too, which libraries may take as numbers."""
+    import narwhals as nw
+
+    frame = nw.from_native(X, eager_only=True)
+    names = [str(name) for name in frame.columns]
+    read: dict[int, Callable[[], Column]] = {place: partial(table.read, i) for i, place in enumerate(table.places)}
+    for place in range(len(names)):
+        if place not in leave_out and place not in read:
+            read[place] = partial(lambda p: _numbers_in(frame[:, p].to_numpy(), names[p]), place)
+    places = sorted(read)
+    return replace(table, names=tuple(names[p] for p in places), places=tuple(places), read=lambda i: read[places[i]]())
+
+
+def _numbers_in(column: NDArray[Any], name: str) -> NDArray[np.float64]:
+    try:
+        return np.asarray(column).astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"X, column {name!r} cannot be cut: {error}. Make it numbers, or categorical, or give bin_method=None"
+        ) from None
 
 
 def first_rows(X: Any, n_rows: int) -> Any:
     """Return the first rows of a table, of its own kind."""
-    if isinstance(X, list | tuple) or is_array_like(X):
-        X = np.asarray(X)
+    X = as_array(X)
     if isinstance(X, np.ndarray):
         return X[:n_rows]
     if is_sparse(X):
@@ -303,7 +331,7 @@ def requested_bins(
             raise ValueError(
                 f"{limit} leaves {budget} bins for the values of a column; bin_method needs {MIN_BINS} to {MAX_BINS}"
             )
-    weight = None if sample_weight is None else checked_row_weight(sample_weight, table.n_rows)
+    weight = None if sample_weight is None else checked_row_weight(_one_column(sample_weight), table.n_rows)
     return cached_bins(
         bin_cache,
         table,
@@ -313,6 +341,13 @@ def requested_bins(
         lambda: fit_table(table, method, budgets, weight, n_threads=n_threads, settle=settle),
         n_threads,
     )
+
+
+def _one_column(weight: Any) -> NDArray[Any]:
+    """Return weights in any form that a library takes as an array of one dimension."""
+    array = np.asarray(weight)
+    array = array.astype(np.float64) if array.dtype == object else array
+    return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
 
 
 def _ready_bins(

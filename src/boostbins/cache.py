@@ -6,6 +6,7 @@ import hashlib
 import os
 import pickle
 import threading
+import types
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -58,6 +59,8 @@ def cached_bins(
         return find()
     name = _name_of(method)
     if cache == "memory":
+        if name is None and not isinstance(method, types.FunctionType):
+            return find()  # an object may change and stay itself
         # A function of the user's is known by its identity; the key keeps it alive.
         return _from_memory((_content_key(table, weight, name, request, n_threads), None if name else method), find)
     folder = _checked_folder(cache)
@@ -74,19 +77,30 @@ def _from_memory(key: tuple[str, Any], find: Callable[[], Bins]) -> Bins:
         lock = _busy.setdefault(key, threading.Lock())
     with lock:  # a second thread that asks the same waits for the first
         try:
-            if key not in _memory:
-                bins = find()
-                with _guard:
-                    _memory[key] = bins
-                    while len(_memory) > _IN_MEMORY:
-                        _memory.popitem(last=False)
-                return bins
             with _guard:
-                _memory.move_to_end(key)
-                return _memory[key]
+                if key in _memory:
+                    _memory.move_to_end(key)
+                    return _memory[key]
+            bins = find()
+            with _guard:
+                _memory[key] = bins
+                while len(_memory) > _IN_MEMORY:
+                    _memory.popitem(last=False)
+            return bins
         finally:
             with _guard:
                 _busy.pop(key, None)
+
+
+def _forget_locks() -> None:
+    """Begin anew in a forked process: no thread is there to give back what was held."""
+    global _guard
+    _guard = threading.Lock()
+    _busy.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_locks)
 
 
 def _from_folder(path: Path, find: Callable[[], Bins]) -> Bins:
@@ -104,13 +118,12 @@ def _from_folder(path: Path, find: Callable[[], Bins]) -> Bins:
 
 def _checked_folder(cache: str | os.PathLike[str]) -> Path:
     try:
+        if not os.fspath(cache):
+            raise ValueError("it has no name")
         folder = Path(cache)
-    except TypeError:
-        raise TypeError(f"bin_cache must be None, 'memory' or a folder, got {cache!r}") from None
-    try:
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ValueError(f"bin_cache must be None, 'memory' or a folder; {folder} cannot be one: {error}") from None
+    except (OSError, ValueError) as error:
+        raise ValueError(f"bin_cache must be None, 'memory' or a folder; {cache!r} cannot be one: {error}") from None
     return folder
 
 

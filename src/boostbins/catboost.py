@@ -6,8 +6,9 @@ float32, in the form of a borders file. Where values are missing, one of its bor
 
 from __future__ import annotations
 
+import inspect
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,7 @@ from boostbins.bins import Bins
 from boostbins.cache import BinCache
 from boostbins.columns import as_float32
 from boostbins.inputs import Floats
+from boostbins.methods import MAX_BINS
 
 LIBRARY = Library("CatBoost", "catboost", "catboost", oldest="1.2.5", newest="1.2.10", below="2")
 try:
@@ -42,7 +44,6 @@ LIBRARY.check()
 
 __all__ = ["CatBoostClassifier", "CatBoostRanker", "CatBoostRegressor", "Pool", "from_native"]
 
-_BORDER_COUNT = {"CPU": 254, "GPU": 128}  # CatBoost's defaults
 _GREATEST = float(np.finfo(np.float32).max)  # a border here parts missing values from all others
 _CONTRADICTING = ("feature_border_type", "per_float_feature_quantization", "input_borders")
 
@@ -50,8 +51,9 @@ _CONTRADICTING = ("feature_border_type", "per_float_feature_quantization", "inpu
 class Pool(cb.Pool):
     """`catboost.Pool`, quantized with cuts by `bin_method`.
 
-    Validation sets may be any Pool: CatBoost quantizes them with the cuts of this one; so do the folds of
-    `catboost.cv`. Categorical, text and embedding features are left to CatBoost.
+    A validation set is a plain `catboost.Pool`, which CatBoost quantizes with the cuts of this one, or one of these
+    with ``bin_method=train.bins_``: CatBoost does not notice if the cuts differ. The folds of `catboost.cv` share them.
+    Categorical, text and embedding features are left to CatBoost.
 
     Parameters
     ----------
@@ -103,8 +105,9 @@ class Pool(cb.Pool):
                     "ones: use the estimators of boostbins.catboost, or bin_method=None"
                 )
             options = {"border_count": border_count, "nan_mode": nan_mode, "task_type": task_type}
-            n_threads = threads_of(kwargs.get("thread_count"))
-            borders = _borders(self, data, kwargs.get("weight"), bin_method, bin_cache, options, n_threads)
+            given = inspect.signature(cb.Pool.__init__).bind(self, data, label, *args, **kwargs).arguments
+            n_threads = threads_of(given.get("thread_count"))
+            borders = _borders(self, data, given.get("weight"), bin_method, bin_cache, options, n_threads)
             borders.quantize(self, options)
             self.bins_, self._places = borders.bins, borders.places
 
@@ -163,19 +166,17 @@ def _borders(
             f"data must be an array, a frame or a sparse matrix for bin_method, got {type(data).__name__}: "
             f"load it first, or give bin_method=None"
         )
-    border_count = params.get("border_count")
-    if border_count is None:
-        border_count = _BORDER_COUNT[params.get("task_type") or "CPU"]
-    if border_count < 1:
-        raise ValueError(f"border_count must be at least 1, got {border_count}")
+    border_count = _border_count(params)
     nan_mode = params.get("nan_mode") or "Min"
+    if nan_mode not in ("Min", "Max", "Forbidden"):
+        raise ValueError(f"nan_mode must be 'Min', 'Max' or 'Forbidden', got {nan_mode!r}")
     others = {*pool.get_cat_feature_indices(), *_texts_and_vectors(pool)}
     table = feature_table(data, others).seen(as_float32)
     extent = ranges(table, n_threads)
     bins = requested_bins(
         bin_method,
         table,
-        [max(int(border_count + 1 - missing), 2) for missing in extent.missing],
+        [min(max(int(border_count + 1 - missing), 2), MAX_BINS) for missing in extent.missing],
         sample_weight=weight,
         bin_cache=bin_cache,
         settle=lambda _, cuts: floor32(cuts),
@@ -197,8 +198,30 @@ def _borders(
     return _Borders(bins, table.places, "".join(lines), nan_mode)
 
 
+def _border_count(params: Mapping[str, Any]) -> int:
+    """Return the number of borders, CatBoost's default if it is not given."""
+    count = params.get("border_count")
+    if count is None:
+        pairwise = str(params.get("loss_function")).split(":")[0] in ("PairLogitPairwise", "YetiRankPairwise")
+        return 32 if pairwise else 128 if params.get("task_type") == "GPU" else 254
+    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
+        raise ValueError(f"border_count must be a whole number from 1 on, got {count!r}")
+    return int(count)
+
+
 def _texts_and_vectors(pool: cb.Pool) -> list[int]:
     return [*pool.get_text_feature_indices(), *pool.get_embedding_feature_indices()]
+
+
+def _refuse_other_cuts(eval_sets: Iterable[cb.Pool], places: Sequence[int], bins: Bins) -> None:
+    """Refuse quantized validation sets with cuts of their own: CatBoost would not notice."""
+    for pool in eval_sets:
+        used = _native_cuts(pool) if pool.is_quantized() else None
+        if used is not None and not all(map(np.array_equal, (used.get(p, ()) for p in places), bins.cuts)):
+            raise ValueError(
+                "eval_set has cuts of its own, which CatBoost would take for those of X: give (X, y), or a "
+                "catboost.Pool that is not quantized"
+            )
 
 
 def _native_cuts(pool: cb.Pool) -> dict[int, Floats]:
@@ -220,6 +243,7 @@ class _Flag(Flagged):
     """Stands before a class of CatBoost's: quantizes the training pool, and keeps the flag among the parameters."""
 
     def _prepare_train_params(self, X: Any = None, y: Any = None, **kwargs: Any) -> Any:
+        self.__dict__.pop("_borders_to_train_on", None)
         if not self._begin_fit():
             return super()._prepare_train_params(X, y, **kwargs)  # type: ignore[misc]
         self._refuse_contradictions(X)
@@ -227,6 +251,7 @@ class _Flag(Flagged):
         if isinstance(X, Pool):
             assert X.bins_ is not None  # or it was refused
             self.bins_ = X.bins_
+            _refuse_other_cuts(prepared["eval_sets"], X._places, X.bins_)
             return prepared
         params, pool, weight = prepared["params"], prepared["train_pool"], kwargs.get("sample_weight")
         if params.get("eval_fraction"):
@@ -239,13 +264,15 @@ class _Flag(Flagged):
                     "eval_fraction hides which rows are trained on, if there are categorical, text or embedding "
                     "features: give eval_set instead, or bin_method=None"
                 )
-            X, weight = np.asarray(pool.get_features(), np.float32), pool.get_weight()
+            values, weight = np.asarray(pool.get_features(), np.float32), pool.get_weight()
+            X = dict(zip(pool.get_feature_names(), values.T, strict=True)) if hasattr(X, "columns") else values
         n_threads = threads_of(params.get("thread_count"))
         borders = _borders(pool, X, weight, self.bin_method, self.bin_cache, params, n_threads)
         if _texts_and_vectors(pool) or prepared["init_model"] is not None:
             self._borders_to_train_on = borders
         else:
             borders.quantize(pool, params)
+        _refuse_other_cuts(prepared["eval_sets"], borders.places, borders.bins)
         self.bins_ = borders.bins
         return prepared
 
@@ -280,6 +307,21 @@ class _Flag(Flagged):
                 "GridSearchCV, or bin_method=None"
             )
         return super()._tune_hyperparams(*args, **kwargs)  # type: ignore[misc]
+
+    def select_features(self, *args: Any, **kwargs: Any) -> Any:
+        """Select features, on our cuts."""
+        found = super().select_features(*args, **kwargs)  # type: ignore[misc]
+        if self.__dict__.pop("_borders_to_train_on", None) is not None:
+            raise ValueError(
+                "select_features with text or embedding features, or init_model, makes cuts of its own: leave them "
+                "out, or give bin_method=None"
+            )
+        return found
+
+    def load_model(self, *args: Any, **kwargs: Any) -> Any:
+        """Load a model; what bins it was trained on is not in it."""
+        self.__dict__.pop("bins_", None)
+        return super().load_model(*args, **kwargs)  # type: ignore[misc]
 
     # CatBoost keeps its parameters in a dict that goes to its core as a whole: the flag stays out of it.
 

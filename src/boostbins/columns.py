@@ -259,7 +259,7 @@ def _from_frame(X: Any, non_numeric: NonNumeric, dates_as_numbers: bool) -> Tabl
             places.append(place)
         elif non_numeric == "error" or dtype.is_temporal():
             way_out = (
-                "pass dates_as_numbers=True, or convert it to numbers that mean something"
+                "convert it to numbers that mean something, or pass dates_as_numbers=True to fit_bins"
                 if dtype.is_temporal()
                 else "encode it as numbers, leave it out, or pass non_numeric='skip'"
             )

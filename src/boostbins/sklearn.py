@@ -70,18 +70,22 @@ class _HistogramFlag(Flagged):
     """Stands before a histogram estimator: fills its bin mapper."""
 
     def _finalize_sample_weight(self, sample_weight: Any, y: Any) -> Any:
-        self._to_be_binned = super()._finalize_sample_weight(sample_weight, y), y  # type: ignore[misc]
-        return self._to_be_binned[0]
+        final = super()._finalize_sample_weight(sample_weight, y)  # type: ignore[misc]
+        if LIBRARY.is_before("1.9"):  # which does not pass them on to `_bin_data`
+            self._to_be_binned = final, y
+        return final
 
     def _bin_data(self, X: NDArray[Any], *args: Any, **kwargs: Any) -> Any:
         if not kwargs.get("is_training_data", args[-1] if args else False):
             return super()._bin_data(X, *args, **kwargs)  # type: ignore[misc]
         model: Any = self
-        weight, y = vars(self).pop("_to_be_binned", (None, None))
+        weight = kwargs.get("sample_weight", args[0] if args else None)
+        if LIBRARY.is_before("1.9"):
+            weight, y = vars(self).pop("_to_be_binned")
+            if weight is not None and len(weight) != len(X):
+                weight = _training_part(model, weight, y)
         if not self._begin_fit():
             return super()._bin_data(X, *args, **kwargs)  # type: ignore[misc]
-        if weight is not None and len(weight) != len(X):
-            weight = _training_part(model, weight, y)
         mapper = model._bin_mapper
         n_features = X.shape[1]
         categorical = np.asarray([0] * n_features if mapper.is_categorical is None else mapper.is_categorical, bool)
@@ -91,11 +95,11 @@ class _HistogramFlag(Flagged):
             model.bin_method,
             table,
             [min(mapper.n_bins - 1, _HISTOGRAM_LIMIT)] * len(table),
-            sample_weight=weight,
+            sample_weight=_not_negative(weight),
             bin_cache=model.bin_cache,
             settle=lambda _, cuts: cuts,
             settled_for="float64",
-            limit=f"max_bins={model.max_bins}",
+            limit=f"max_bins={model.max_bins!r}",
         )
         thresholds = dict(zip(table.places, bins.cuts, strict=True))
         thresholds |= {int(i): mapper.known_categories[i] for i in np.flatnonzero(categorical)}
@@ -105,13 +109,23 @@ class _HistogramFlag(Flagged):
         mapper.n_bins_non_missing_ = np.array(
             [len(thresholds[i]) + (not categorical[i]) for i in range(n_features)], np.uint32
         )
+        mapper.fit_transform = lambda X, *_, **__: mapper.transform(X)  # it is fitted
+        try:
+            codes = super()._bin_data(X, *args, **kwargs)  # type: ignore[misc]
+        finally:
+            del mapper.fit_transform
         LIBRARY.compare(
             dict(zip(table.places, bins.cuts, strict=True)),
             {i: np.asarray(cuts) for i, cuts in enumerate(mapper.bin_thresholds_)},
             table.names,
         )
         self.bins_ = bins
-        return mapper.transform(X)
+        return codes
+
+
+def _not_negative(weight: Any) -> Any:
+    """Return weights for the binning: scikit-learn trains on negative ones too."""
+    return None if weight is None else np.maximum(weight, 0)
 
 
 def _training_part(model: Any, weight: Floats, y: Any) -> Floats:
@@ -136,20 +150,29 @@ class _ExactFlag(Flagged):
                 model.bin_method,
                 table,
                 [model.max_bins] * len(table),
-                sample_weight=sample_weight,
+                sample_weight=_not_negative(sample_weight),
                 bin_cache=model.bin_cache,
                 settle=lambda _, cuts: cuts,
                 settled_for="float64",
-                limit=f"max_bins={model.max_bins}",
+                limit=f"max_bins={model.max_bins!r}",
             )
-            X = _codes(X, self.bins_)
-        return super()._fit_stages(X, y, raw_predictions, sample_weight, *args, **kwargs)  # type: ignore[misc]
+            codes = _codes(X, self.bins_)
+            self._codes = {"X_csc": codes, "X_csr": codes.tocsr()} if is_sparse(codes) else codes
+        try:
+            return super()._fit_stages(X, y, raw_predictions, sample_weight, *args, **kwargs)  # type: ignore[misc]
+        finally:
+            vars(self).pop("_codes", None)
 
-    def _fit_stage(self, i: int, *args: Any, **kwargs: Any) -> Any:
-        raw_predictions = super()._fit_stage(i, *args, **kwargs)  # type: ignore[misc]
-        if (bins := getattr(self, "bins_", None)) is not None:
-            for tree in self.estimators_[i]:  # type: ignore[attr-defined]
-                _decode(tree.tree_, bins)
+    def _fit_stage(self, i: int, X: Any, *args: Any, **kwargs: Any) -> Any:
+        if not hasattr(self, "_codes"):
+            return super()._fit_stage(i, X, *args, **kwargs)  # type: ignore[misc]
+        if is_sparse(X):
+            kwargs |= self._codes
+        raw_predictions = super()._fit_stage(  # type: ignore[misc]
+            i, X if is_sparse(X) else self._codes, *args, **kwargs
+        )
+        for tree in self.estimators_[i]:  # type: ignore[attr-defined]
+            _decode(tree.tree_, self.bins_)
         return raw_predictions
 
 

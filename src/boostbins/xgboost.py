@@ -18,6 +18,7 @@ from boostbins.adapter import (
     Flagged,
     Library,
     Ranges,
+    as_array,
     checked_flag,
     feature_table,
     first_rows,
@@ -29,7 +30,7 @@ from boostbins.adapter import (
 )
 from boostbins.bins import Bins
 from boostbins.cache import BinCache
-from boostbins.columns import SparseColumn, Table, as_float32, is_array_like, is_sparse, rest_missing, with_missing
+from boostbins.columns import SparseColumn, Table, as_float32, is_sparse, rest_missing, with_missing
 from boostbins.inputs import Floats
 
 LIBRARY = Library("XGBoost", "xgboost", "xgboost", oldest="2.0.3", newest="3.2.0", below="4")
@@ -120,7 +121,7 @@ class QuantileDMatrix(xgb.QuantileDMatrix):
             bin_cache=bin_cache,
             settle=lambda _, cuts: floor32(cuts),
             settled_for="float32",
-            limit=f"max_bin={max_bin}",
+            limit=f"max_bin={max_bin!r}",
             n_threads=n_threads,
         )
         above = _above(extent, bins)
@@ -153,8 +154,7 @@ def from_native(dmatrix: xgb.DMatrix) -> Bins:
 
 def _taken_by_quantile_matrices(data: Any) -> Any:
     """Return data that a DMatrix takes as what a QuantileDMatrix takes too."""
-    if isinstance(data, list | tuple) or is_array_like(data):
-        return np.asarray(data)
+    data = as_array(data)
     if is_sparse(data):
         from scipy import sparse
 
@@ -287,6 +287,11 @@ class _Flag(Flagged, XGBModel):
         )
         self.bins_ = matrix.bins_
         return matrix
+
+    def load_model(self, fname: Any) -> None:
+        """Load a model; what bins it was trained on is not in it."""
+        self.__dict__.pop("bins_", None)
+        super().load_model(fname)
 
     def get_xgb_params(self) -> dict[str, Any]:
         """Return the parameters for XGBoost's core."""
