@@ -478,6 +478,38 @@ def test_objectives_of_ones_own(library):
     assert np.corrcoef(model.predict(X), y)[0, 1] > 0.8
 
 
+@of_those_that_take("objective")
+def test_metrics_of_ones_own(library):
+    X, y = data()
+    test = (X[1000:], y[1000:])
+    if library.name.startswith("Cat"):
+
+        class Worst:
+            def get_final_error(self, error, weight):
+                return error
+
+            def is_max_optimal(self):
+                return False
+
+            def evaluate(self, approxes, target, weight):
+                return float(np.abs(np.array(approxes[0]) - np.array(target)).max()), 1.0
+
+        model = library.make(eval_metric=Worst()).fit(X[:1000], y[:1000], eval_set=test, use_best_model=False)
+        reported = model.get_evals_result()["validation"]["Worst"][-1]
+    elif library.name.startswith("LGBM"):
+        model = library.make()
+        model.fit(X[:1000], y[:1000], eval_set=[test], eval_metric=lambda t, p: ("worst", np.abs(t - p).max(), False))
+        reported = model.evals_result_["valid_0"]["worst"][-1]
+    else:
+
+        def worst(y_true, y_pred):
+            return float(np.abs(y_true - y_pred).max())
+
+        model = library.make(eval_metric=worst).fit(X[:1000], y[:1000], eval_set=[test], verbose=False)
+        reported = model.evals_result()["validation_0"]["worst"][-1]
+    assert np.isclose(reported, np.abs(model.predict(test[0]) - test[1]).max(), rtol=1e-4)
+
+
 @pytest.mark.parametrize("library", CLASSIFIERS, ids=str)
 def test_several_classes_with_labels_of_any_kind(library):
     X, y = data()
@@ -677,8 +709,8 @@ def test_errors_name_the_argument_the_value_and_the_way_out(library):
         library.make(bin_method=Bins([[1.0]] * 5, names=list("zbcde"))).fit(frame, y)
     with pytest.raises(ValueError, match=rf"bin_method holds 10\d bins for column 'x0', and {library.budget}=20"):
         library.make(bin_method=Bins([np.arange(1.0, 100)] * 5), **{library.budget: 20}).fit(X, y)
-    with pytest.raises(Exception, match=r"[Ww]eight"):
-        library.make().fit(X, y, sample_weight=np.zeros(300))
+    with pytest.raises(Exception, match=r"NaN|nan|finite|[Ww]eight"):
+        library.make().fit(X, y, sample_weight=np.full(300, np.nan))
     with pytest.raises(Exception, match=r"max_bin|border.count"):
         library.make(**{library.budget: 10**6}).fit(X, y)
     with pytest.raises(Exception, match=r"max_bin|border.count|n_bins"):
@@ -735,6 +767,13 @@ def test_an_unsupported_version_is_refused_with_those_that_were_tested():
             ImportError, match=rf"supports NumPy from {oldest} to before {below} \(tested: {oldest} and"
         ):
             library.check()
+
+
+@pytest.mark.parametrize("module", ["lightgbm", "xgboost", "catboost", "sklearn"])
+def test_a_library_that_is_not_there_is_named_with_what_to_install(module):
+    code = f"import sys; sys.modules[{module!r}] = None; import boostbins.{module}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert f"is not installed: pip install 'boostbins[{module}]'" in done.stderr
 
 
 def test_floor32_parts_float32_values_as_the_cut_does():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import catboost
 import lightgbm as lgb
 import numpy as np
@@ -17,6 +19,7 @@ import boostbins.lightgbm
 import boostbins.xgboost
 from boostbins import Bins, fit_bins
 
+LIBRARY_IS_OLD = boostbins.xgboost.LIBRARY.is_before("3.1")  # that does not know categories by name
 QUIET = {"verbosity": -1, "num_threads": 2, "seed": 0, "deterministic": True}
 
 
@@ -184,6 +187,81 @@ def test_lightgbm_categories_as_parameters():
     assert boostbins.lightgbm.from_native(train).names == ("a", "b", "d", "e")
 
 
+def test_lightgbm_takes_ordered_categories_as_numbers():
+    r = np.random.default_rng(0)
+    code = r.integers(-1, 40, 3000)
+    size = pd.Categorical.from_codes(code, [f"size {i:02d}" for i in range(40)], ordered=True)
+    frame = pd.DataFrame({"a": r.standard_normal(3000), "size": size})
+    y = np.sqrt(np.abs(code)) * 3 + frame["a"]
+    model = boostbins.lightgbm.LGBMRegressor(**QUIET).fit(frame, y)
+    native = lgb.LGBMRegressor(**QUIET).fit(frame, y)
+    assert model.bins_.names == ("a", "size")
+    assert np.mean((model.predict(frame) - y) ** 2) < 2 * np.mean((native.predict(frame) - y) ** 2)
+    assert isinstance(frame["size"].dtype, pd.CategoricalDtype)
+
+
+def test_lightgbm_samples_with_the_seed_that_it_is_given():
+    """Two negative values among 400,000 rows: with this seed, LightGBM's sample misses one of them or both."""
+    n, r = 400_000, np.random.default_rng(4)
+    X = np.zeros((n, 2))
+    X[r.choice(n, n // 10, False), 0] = 1.0
+    X[r.choice(n, 2, False), 1] = -3.0
+    X[r.choice(n, n // 10, False), 1] += 1.0
+    for seed in range(4):
+        model = boostbins.lightgbm.LGBMRegressor(n_estimators=2, verbosity=-1, random_state=seed)
+        assert (model.fit(X, X.sum(axis=1)).bins_.cuts[1] < -1).any()
+
+
+@pytest.mark.parametrize("form", [sparse.csr_matrix, sparse.csc_matrix])
+def test_lightgbm_linear_trees_on_sparse_matrices(form):
+    X, y = data()
+    booster = lgb.train({**QUIET, "linear_tree": True}, dataset(form(X), y), 3)
+    assert np.isfinite(booster.predict(X)).all()
+
+
+def test_lightgbm_binary_files_can_be_loaded_or_are_refused(tmp_path):
+    X, y = data(8000)
+    train = dataset(X, y, params=dict(QUIET))
+    train.save_binary(str(tmp_path / "train.bin"))
+    again = lgb.Dataset(str(tmp_path / "train.bin"), params=dict(QUIET))
+    assert [c.tolist() for c in boostbins.lightgbm.from_native(again)] == [c.tolist() for c in train.bins_]
+    X[:, :2] = np.where(X[:, :2] > 0.5, X[:, :2], 0)
+    X[:6000, :2] = 0
+    with pytest.raises(ValueError, match="Build the Dataset with enable_bundle=False"):
+        dataset(X, y, params=dict(QUIET)).save_binary(str(tmp_path / "bundled.bin"))
+    dataset(X, y, params={**QUIET, "enable_bundle": False}).save_binary(str(tmp_path / "bundled.bin"))
+
+
+def test_lightgbm_trains_on_the_rows_that_it_predicts():
+    """LightGBM bundles wrongly beside a column with a heavy bin that is not zero's: ours must not let it."""
+    for seed in range(8, 12):
+        r = np.random.default_rng(seed)
+        a = np.where(r.random(3000) < 0.8, 0, r.choice([-1.0, 1.0], 3000))
+        tail = -r.lognormal(0, 3, 3000)
+        X = np.column_stack([np.zeros(3000), a, tail])
+        y = a * 5 + np.arcsinh(tail)
+        params = {"verbosity": -1, "min_data_in_leaf": 1, "max_bin": 15, "num_threads": 1, "metric": "l2"}
+        train, seen = dataset(X, y, bin_method="uniform"), {}
+        booster = lgb.train(params, train, 20, valid_sets=[train], callbacks=[lgb.record_evaluation(seen)])
+        assert np.isclose(seen["training"]["l2"][-1], np.mean((booster.predict(X) - y) ** 2))
+
+
+def test_lightgbm_categories_that_are_not_there_are_passed_over():
+    X, y = data()
+    assert len(dataset(X, y, categorical_feature=[2, 9], params=dict(QUIET)).construct().bins_) == 4
+
+
+def test_lightgbm_warns_once():
+    X, y = data()
+    said = []
+    for make in (lgb.Dataset, dataset):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            make(X, y, params={**QUIET, "categorical_feature": [2]}).construct()
+        said.append([str(w.message) for w in caught])
+    assert said[0] == said[1] != []
+
+
 def test_lightgbm_reads_the_cuts_of_any_dataset():
     X, y = data(missing=True)
     native = lgb.Dataset(pd.DataFrame(X, columns=list("abcde")), y, params=QUIET)
@@ -251,6 +329,51 @@ def test_xgboost_reads_the_cuts_of_any_quantile_matrix():
 def test_xgboost_infinite_values_are_refused_as_ever():
     with pytest.raises(Exception, match="inf"):
         boostbins.xgboost.XGBRegressor(n_estimators=2).fit(np.array([[1.0], [np.inf], [2.0]]), [0, 1, 2])
+
+
+def test_xgboost_trains_on_with_fewer_categories():
+    r = np.random.default_rng(0)
+    kind, a = r.integers(0, 4, 2000), r.standard_normal(2000)
+    y = np.array([0, 9, 1, 8.0])[kind] + a
+    names = np.array(list("abcd"))[kind]
+    some = kind >= 2
+    whole = pd.DataFrame({"a": a, "kind": pd.Categorical(names)})
+    part = pd.DataFrame({"a": a[some], "kind": pd.Categorical(names[some])})
+    errors = []
+    for library in (xgb, boostbins.xgboost):
+        first = library.XGBRegressor(n_estimators=10, enable_categorical=True).fit(whole, y)
+        try:
+            more = library.XGBRegressor(n_estimators=10, enable_categorical=True).fit(part, y[some], xgb_model=first)
+        except ValueError:  # XGBoost before 3.1
+            return
+        errors.append(np.mean((more.predict(part) - y[some]) ** 2))
+    assert errors[1] < 2 * errors[0] or LIBRARY_IS_OLD
+
+
+def test_xgboost_categories_by_number():
+    r = np.random.default_rng(0)
+    kind, a = r.integers(0, 4, 800).astype(float), r.standard_normal(800)
+    options = {"enable_categorical": True, "feature_types": ["q", "c"], "n_estimators": 5}
+    with pytest.raises(ValueError, match="categories must not be negative, and column 1 has -2"):
+        boostbins.xgboost.XGBRegressor(**options).fit(np.column_stack([a, kind - 2]), a)
+    holes = np.where(r.random(800) < 0.1, 9_999_999.0, kind)
+    model = boostbins.xgboost.XGBRegressor(missing=9_999_999.0, **options).fit(np.column_stack([a, holes]), kind)
+    assert model.bins_.names == ("x0",)
+
+
+def test_xgboost_parameters_of_numpy_and_one_column():
+    X, y = data()
+    assert boostbins.xgboost.XGBRegressor(max_bin=np.int64(9), n_estimators=2).fit(X, y).bins_.n_bins[0] == 8
+    with pytest.raises(TypeError, match="max_bin must be a whole number, got '63'"):
+        boostbins.xgboost.XGBRegressor(max_bin="63").fit(X, y)
+    assert boostbins.xgboost.XGBRegressor(n_estimators=2).fit(pd.Series(X[:, 0], name="a"), y).bins_.names == ("a",)
+
+
+def test_xgboost_the_greatest_of_all_values():
+    greatest = np.finfo(np.float32).max
+    X = np.array([[np.nextafter(greatest, np.float32(0))], [greatest], [greatest], [0]], np.float32)
+    model = boostbins.xgboost.XGBRegressor(n_estimators=5, min_child_weight=0).fit(X, [0.0, 1, 1, 5])
+    assert np.isfinite(model.predict(X)).all()
 
 
 def test_xgboost_huge_and_tiny_values():

@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from boostbins.bins import Bins
 from boostbins.cache import BinCache, cached_bins
 from boostbins.columns import Column, SparseColumn, Table, is_array_like, is_sparse, read_table
-from boostbins.fit import checked_row_weight, fit_table
-from boostbins.inputs import Floats
+from boostbins.fit import fit_table
+from boostbins.inputs import Floats, checked_weight
 from boostbins.methods import MAX_BINS, MIN_BINS, Method, method_named
 from boostbins.threads import each
 
@@ -171,6 +171,8 @@ class Flagged:
 def feature_table(X: Any, leave_out: Collection[int] = ()) -> Table:
     """Return the columns that are to be cut: all but those at some places."""
     X = as_array(X)
+    if isinstance(X, np.ma.MaskedArray):
+        X = X.data  # as the libraries see it
     if isinstance(X, np.ndarray) and X.dtype.kind in "OUS" and X.ndim == 2:
         kept = [i for i in range(X.shape[1]) if i not in leave_out]
         names = tuple(f"x{i}" for i in kept)
@@ -331,7 +333,7 @@ def requested_bins(
             raise ValueError(
                 f"{limit} leaves {budget} bins for the values of a column; bin_method needs {MIN_BINS} to {MAX_BINS}"
             )
-    weight = None if sample_weight is None else checked_row_weight(_one_column(sample_weight), table.n_rows)
+    weight = None if sample_weight is None else _weight_that_counts(sample_weight, table.n_rows)
     return cached_bins(
         bin_cache,
         table,
@@ -343,11 +345,19 @@ def requested_bins(
     )
 
 
-def _one_column(weight: Any) -> NDArray[Any]:
-    """Return weights in any form that a library takes as an array of one dimension."""
+def _weight_that_counts(weight: Any, n_rows: int) -> Floats | None:
+    """Return the rows' weights for the binning, from any form that a library takes: none, if all are zero.
+
+    Some train on negative weights too; in the binning these count as zero.
+    """
     array = np.asarray(weight)
     array = array.astype(np.float64) if array.dtype == object else array
-    return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+    array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+    try:
+        counted = checked_weight(np.maximum(array, 0), n_rows, "sample_weight")
+    except ValueError as error:
+        raise ValueError(f"{error}, or give bin_method=None") from None
+    return counted if counted.any() else None
 
 
 def _ready_bins(

@@ -67,7 +67,9 @@ def fit_bins(
     if len(table) == 0:
         raise ValueError("X has no columns to bin")
     budgets = checked_max_bins(max_bins, table.names)
-    weight = None if sample_weight is None else checked_row_weight(sample_weight, table.n_rows)
+    weight = None if sample_weight is None else checked_weight(sample_weight, table.n_rows, "sample_weight")
+    if weight is not None and not weight.any():
+        raise ValueError("sample_weight is zero for every row: give some row a positive weight")
     target = None if y is None else checked_target(y, table.n_rows, "y")
     return fit_table(table, find, budgets, weight, target, exact=exact, n_threads=n_threads)
 
@@ -96,14 +98,6 @@ def fit_table(
 
     fitted = each(fit_column, range(len(table)), n_threads)
     return Bins([cuts for cuts, _ in fitted], table.names, [stats for _, stats in fitted])
-
-
-def checked_row_weight(sample_weight: ArrayLike, n_rows: int) -> Floats:
-    """Return the rows' weights, not all of them zero."""
-    weight = checked_weight(sample_weight, n_rows, "sample_weight")
-    if not weight.any():
-        raise ValueError("sample_weight is zero for every row: give some row a positive weight")
-    return weight
 
 
 def checked_max_bins(max_bins: int | Sequence[int] | Mapping[str, int], names: Sequence[str]) -> list[int]:

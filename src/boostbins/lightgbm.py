@@ -11,6 +11,7 @@ import json
 import tempfile
 import types
 from collections.abc import Iterator, Mapping
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,8 @@ __all__ = ["Dataset", "LGBMClassifier", "LGBMRanker", "LGBMRegressor", "from_nat
 
 _ZERO = float(np.float32(1e-35))  # LightGBM's kZeroThreshold: what is not beyond it is zero
 _MOSTLY_ZERO = 0.5  # share of zeros from which LightGBM may bundle a column with others, or store it sparsely
+_HEAVY = 0.7  # LightGBM's kSparseThreshold
+_SAMPLED = 200_000  # LightGBM's bin_construct_sample_cnt, if not given
 _LOOK_AT = 4096  # rows, to see whether a column is mostly zero
 
 
@@ -97,6 +100,7 @@ class Dataset(lgb.Dataset):
         super().__init__(data, label, *args, **kwargs)
         self.bin_method = bin_method
         self.bin_cache = bin_cache
+        self.data: Any
         self.reference: lgb.Dataset | None
 
     def construct(self) -> Dataset:
@@ -121,10 +125,10 @@ class Dataset(lgb.Dataset):
             limit=f"max_bin={settings.max_bin}",
             n_threads=settings.n_threads,
         )
-        self._construct_with(bins, _Sample(self, table, extent, categorical), settings)
+        self._construct_with(bins, _Sample(self, table, bins, extent, categorical, settings), settings)
         used = _native_cuts(self)
-        kept = {place: cuts for place, cuts in zip(table.places, bins.cuts, strict=True) if place in used}
-        LIBRARY.compare(kept, used, [table.names[table.places.index(place)] for place in kept])
+        kept = [i for i, place in enumerate(table.places) if place in used]
+        LIBRARY.compare({table.places[i]: bins.cuts[i] for i in kept}, used, [table.names[i] for i in kept])
         self.bins_ = bins
         return self
 
@@ -132,7 +136,8 @@ class Dataset(lgb.Dataset):
         """Have LightGBM build the dataset with these cuts: those of a reference, but where it can bundle columns."""
         with tempfile.TemporaryDirectory(prefix="boostbins-") as folder:
             forced = _forced(bins, sample, settings, Path(folder) / "cuts.json")
-            if sample.may_bundle:  # which it never does beside a reference
+            self._bundled = sample.may_bundle
+            if self._bundled:  # which it never does beside a reference
                 self.params = settings.replaced(**forced)
                 try:
                     super().construct()
@@ -140,10 +145,21 @@ class Dataset(lgb.Dataset):
                     self.params = {key: value for key, value in self.params.items() if key not in forced}
                 return
             self.reference = _reference(self, sample, settings.replaced(**forced, verbosity=-1))
+        if is_sparse(self.data) and settings.is_on("linear_tree", False):
+            self.data = self.data.tocsr()  # LightGBM crashes on columns beside a reference
         try:
             super().construct()
         finally:
             self.reference = None  # it has served: what follows treats this as any training set
+
+    def save_binary(self, filename: Any) -> Dataset:
+        """Write LightGBM's binary file."""
+        if getattr(self.construct(), "_bundled", False):
+            raise ValueError(
+                "LightGBM could not load this file: the cuts of bundled columns are set by parameters. Build the "
+                "Dataset with enable_bundle=False, or bin_method=None, to save it"
+            )
+        return super().save_binary(filename)  # type: ignore[no-any-return]
 
 
 def from_native(dataset: lgb.Dataset) -> Bins:
@@ -220,18 +236,37 @@ def _categorical_places(dataset: lgb.Dataset) -> list[int]:
         np.zeros(rows.shape[0]),
         feature_name=dataset.feature_name,
         categorical_feature=dataset.categorical_feature,
-        params=settings.replaced(verbosity=-1, feature_pre_filter=False),
+        params=_unsaid(settings.replaced(verbosity=-1, feature_pre_filter=False)),
     ).construct()
-    given = _Settings(head.params).get("categorical_feature", [])
+    given = _Settings(head.params).get("categorical_feature", settings.get("categorical_feature", []))
     given = given.split(",") if isinstance(given, str) else given
-    return sorted(int(place) for place in np.atleast_1d(np.array(given, dtype=np.intp)))
+    places = (int(place) for place in np.atleast_1d(np.array(given, dtype=np.intp)))
+    return sorted(place for place in places if place < head.num_feature())
+
+
+def _unsaid(params: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters for a dataset that helps, without those that LightGBM has warned, or will warn, of."""
+    said = {*signature(lgb.Dataset._lazy_init).parameters, *_aliases("categorical_feature")}
+    return {key: value for key, value in params.items() if key not in said}
 
 
 def _seen_by_lightgbm(data: Any, settings: _Settings, categorical: list[int]) -> Table:
-    table = feature_table(data, categorical)
+    table = feature_table(_with_numbered_order(data), categorical)
     if isinstance(data, np.ndarray) and data.dtype not in (np.float32, np.float64):
         table = table.seen(as_float32)
     return table.seen(with_missing(0.0)) if settings.zero_as_missing else table
+
+
+def _with_numbered_order(data: Any) -> Any:
+    """Return a pandas frame with ordered categories as numbers, which is how LightGBM takes them."""
+    if not hasattr(data, "iloc"):
+        return data
+    ordered = [i for i, dtype in enumerate(data.dtypes) if getattr(dtype, "ordered", False)]
+    if ordered:
+        data = data.copy(deep=False)
+        for place in ordered:
+            data.isetitem(place, _category_numbers(data, place, np.arange(len(data))))
+    return data
 
 
 def _budgets(extent: Ranges, settings: _Settings) -> list[int]:
@@ -248,22 +283,50 @@ def _with_zero_cuts(cuts: Floats, low: float, high: float) -> Floats:
 # ---- how LightGBM is made to take the cuts
 
 
+class _WithAllParameters(lgb.Dataset):
+    """Samples with LightGBM's seed, which it itself leaves out of a Dataset's parameters."""
+
+    def get_params(self) -> dict[str, Any]:
+        return self.params  # type: ignore[no-any-return]
+
+
 class _Sample:
     """Rows from which LightGBM learns what is not cuts: categories, how to store columns, which ones to bundle."""
 
-    def __init__(self, dataset: lgb.Dataset, table: Table, extent: Ranges, categorical: list[int]) -> None:
-        self.table, self.extent, self.categorical = table, extent, categorical
+    def __init__(
+        self,
+        dataset: lgb.Dataset,
+        table: Table,
+        bins: Bins,
+        extent: Ranges,
+        categorical: list[int],
+        settings: _Settings,
+    ) -> None:
+        self.table, self.bins, self.extent, self.categorical = table, bins, extent, categorical
         self.data = dataset.data
         self.n_features = len(table) + len(categorical)
         if hasattr(self.data, "shape"):
             self.n_features = self.data.shape[1]
+        self.at_most = int(settings.get("bin_construct_sample_cnt", _SAMPLED))
         some = np.arange(0, table.n_rows, max(1, table.n_rows // _LOOK_AT))
-        mostly_zero = sum(_zero_share(table, i, some) > _MOSTLY_ZERO for i in range(len(table)))
-        if categorical or mostly_zero:
-            some = np.asarray(dataset._create_sample_indices(total_nrow=table.n_rows), np.intp)  # its own
+        zero_share = np.array([_zero_share(table, i, some) for i in range(len(table))])
+        mostly_zero = np.count_nonzero(zero_share > _MOSTLY_ZERO)
+        if categorical or mostly_zero:  # LightGBM's own
+            sampler = _WithAllParameters(None, params=dict(dataset.params or {}))
+            some = np.asarray(sampler._create_sample_indices(total_nrow=table.n_rows), np.intp)
         self.rows = some
         self.whole = len(some) == table.n_rows
-        self.may_bundle = mostly_zero > 1 and self._says_all()
+        self.may_bundle = (
+            mostly_zero > 1
+            and settings.is_on("enable_bundle", True)
+            and self._says_all()
+            and not any(self._has_heavy_bin(i) for i in np.flatnonzero(zero_share < 1 - _HEAVY))
+        )
+
+    def _has_heavy_bin(self, i: int | np.intp) -> bool:
+        """Return whether a bin that is not zero's has most rows: LightGBM then errs on which columns can be bundled."""
+        codes = np.searchsorted(self.bins.cuts[i], _taken(self.table.read(int(i)), self.rows))
+        return bool(_HEAVY * len(codes) <= np.bincount(codes).max() < len(codes))
 
     def _says_all(self) -> bool:
         """Return whether these rows show what LightGBM must know of each column: both signs, and missing values."""
@@ -276,6 +339,7 @@ class _Sample:
 
     def matrix(self) -> Any:
         """Return the rows as numbers, and after them the ends of each column and a missing value."""
+        rows = self.rows[: max(self.at_most - 3, 1)]  # no more in all than LightGBM looks at
         ends = np.zeros((3, self.n_features))
         low, high, missing = self.extent
         for row, values in zip(ends, (low, high, np.where(missing, np.nan, low)), strict=True):
@@ -283,12 +347,12 @@ class _Sample:
         if is_sparse(self.data):
             from scipy import sparse
 
-            return sparse.vstack([self.data.tocsr()[self.rows].astype(np.float64), sparse.csr_matrix(ends)], "csr")
-        values = np.empty((len(self.rows), self.n_features))
+            return sparse.vstack([self.data.tocsr()[rows].astype(np.float64), sparse.csr_matrix(ends)], "csr")
+        values = np.full((len(rows), self.n_features), np.nan)
         for i, place in enumerate(self.table.places):
-            values[:, place] = _taken(self.table.read(i), self.rows)
+            values[:, place] = _taken(self.table.read(i), rows)
         for place in self.categorical:
-            values[:, place] = _category_numbers(self.data, place, self.rows)
+            values[:, place] = _category_numbers(self.data, place, rows)
         ends[:, self.categorical] = values[0, self.categorical]
         return np.vstack([values, ends])
 
@@ -322,16 +386,12 @@ def _forced(bins: Bins, sample: _Sample, settings: _Settings, path: Path) -> dic
 def _reference(dataset: lgb.Dataset, sample: _Sample, params: dict[str, Any]) -> lgb.Dataset:
     """Return a small Dataset that has the cuts, and what LightGBM else learns from rows."""
     matrix = sample.matrix()
-    params = _Settings(params).replaced(
-        bin_construct_sample_cnt=matrix.shape[0],
-        feature_pre_filter=False,  # it would count the few rows of the reference
-        categorical_feature=None,
-    )
+    settings = _Settings(_unsaid(params))
+    params = settings.replaced(feature_pre_filter=False)  # it would count the few rows of the reference
+    if sample.at_most < matrix.shape[0]:
+        params = _Settings(params).replaced(bin_construct_sample_cnt=matrix.shape[0])
     reference = lgb.Dataset(
-        matrix,
-        np.zeros(matrix.shape[0]),
-        categorical_feature=sample.categorical or "auto",
-        params={key: value for key, value in params.items() if value is not None},
+        matrix, np.zeros(matrix.shape[0]), categorical_feature=sample.categorical or "auto", params=params
     ).construct()
     # As if it were the real data's: these pass on to it, and nothing of the above may.
     reference.params = dict(dataset.params or {})
@@ -366,7 +426,7 @@ def _native_cuts(dataset: lgb.Dataset, all_features: bool = False) -> dict[int, 
         np.zeros(1),
         reference=dataset,
         feature_name=dataset.get_feature_name(),
-        params={**(dataset.params or {}), "verbosity": -1},
+        params={**_unsaid(dataset.params or {}), "verbosity": -1},
     ).construct()
     with tempfile.TemporaryDirectory(prefix="boostbins-") as folder:
         path = Path(folder) / "row.bin"

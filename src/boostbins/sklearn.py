@@ -95,7 +95,7 @@ class _HistogramFlag(Flagged):
             model.bin_method,
             table,
             [min(mapper.n_bins - 1, _HISTOGRAM_LIMIT)] * len(table),
-            sample_weight=_not_negative(weight),
+            sample_weight=weight,
             bin_cache=model.bin_cache,
             settle=lambda _, cuts: cuts,
             settled_for="float64",
@@ -123,11 +123,6 @@ class _HistogramFlag(Flagged):
         return codes
 
 
-def _not_negative(weight: Any) -> Any:
-    """Return weights for the binning: scikit-learn trains on negative ones too."""
-    return None if weight is None else np.maximum(weight, 0)
-
-
 def _training_part(model: Any, weight: Floats, y: Any) -> Floats:
     """Return the weights of the rows that early stopping leaves to train on: split as scikit-learn just did."""
     stratify = y if isinstance(model, ensemble.HistGradientBoostingClassifier) else None
@@ -150,7 +145,7 @@ class _ExactFlag(Flagged):
                 model.bin_method,
                 table,
                 [model.max_bins] * len(table),
-                sample_weight=_not_negative(sample_weight),
+                sample_weight=sample_weight,
                 bin_cache=model.bin_cache,
                 settle=lambda _, cuts: cuts,
                 settled_for="float64",

@@ -30,7 +30,7 @@ from boostbins.adapter import (
 )
 from boostbins.bins import Bins
 from boostbins.cache import BinCache
-from boostbins.columns import SparseColumn, Table, as_float32, is_sparse, rest_missing, with_missing
+from boostbins.columns import Table, as_float32, is_sparse, rest_missing, with_missing
 from boostbins.inputs import Floats
 
 LIBRARY = Library("XGBoost", "xgboost", "xgboost", oldest="2.0.3", newest="3.2.0", below="4")
@@ -109,6 +109,9 @@ class QuantileDMatrix(xgb.QuantileDMatrix):
             )
         data = _taken_by_quantile_matrices(data)
         max_bin = _MAX_BIN if max_bin is None else max_bin
+        if not isinstance(max_bin, int | np.integer):
+            raise TypeError(f"max_bin must be a whole number, got {max_bin!r}")
+        max_bin = int(max_bin)  # NumPy's go into no JSON
         n_threads = threads_of(kwargs.get("nthread"))
         features = _Features(data, kwargs)
         table = _seen_by_xgboost(data, features.categorical, kwargs.get("missing"))
@@ -155,6 +158,10 @@ def from_native(dmatrix: xgb.DMatrix) -> Bins:
 def _taken_by_quantile_matrices(data: Any) -> Any:
     """Return data that a DMatrix takes as what a QuantileDMatrix takes too."""
     data = as_array(data)
+    if hasattr(data, "to_frame") and not hasattr(data, "columns"):
+        return data.to_frame()
+    if type(data).__name__ == "LazyFrame":
+        return data.collect()
     if is_sparse(data):
         from scipy import sparse
 
@@ -165,18 +172,23 @@ def _taken_by_quantile_matrices(data: Any) -> Any:
 
 
 class _Features:
-    """The names and types of the features: XGBoost says them of the first rows."""
+    """The names and types of the features, and how many categories: XGBoost says them of a few rows."""
 
     def __init__(self, data: Any, kwargs: dict[str, Any]) -> None:
-        self.options = {
+        options = {
             key: kwargs[key] for key in ("feature_names", "feature_types", "enable_categorical") if key in kwargs
         }
-        head = xgb.DMatrix(first_rows(data, 2), missing=kwargs.get("missing", np.nan), **self.options)
-        self.names = head.feature_names
-        self.types = head.feature_types
-        self.n_features = head.num_col()
+        missing = np.nan if kwargs.get("missing") is None else kwargs["missing"]
+        few = xgb.DMatrix(_rows_with_each_category(data), missing=missing, **options)
+        self.names = few.feature_names
+        self.types = few.feature_types
+        self.n_features = few.num_col()
         self.categorical = [place for place, kind in enumerate(self.types or []) if kind == "c"]
-        self.n_categories = {place: _n_categories(data, place) for place in self.categorical}
+        self.n_categories = {}
+        if self.categorical:
+            numbers = few.get_data().tocsc() if hasattr(data, "columns") else None
+            for place in self.categorical:
+                self.n_categories[place] = _n_categories(data, place, missing, numbers)
 
     def reference(self, columns: dict[int, NDArray[np.float32]], max_bin: int) -> xgb.QuantileDMatrix:
         """Return a matrix whose cuts are these values."""
@@ -188,17 +200,30 @@ class _Features:
         return xgb.QuantileDMatrix(matrix, max_bin=max_bin, enable_categorical=bool(self.categorical), **options)
 
 
-def _n_categories(data: Any, place: int) -> int:
-    if hasattr(data, "columns"):
-        import narwhals.stable.v2 as nw
+def _rows_with_each_category(data: Any) -> Any:
+    """Return the first rows, and of a frame those too where a category occurs for the first time."""
+    if not hasattr(data, "columns"):
+        return first_rows(data, 2)
+    import narwhals as nw
 
-        series = nw.from_native(data, eager_only=True)[:, place]
-        if isinstance(series.dtype, nw.Categorical | nw.Enum):
-            return len(series.cat.get_categories())
-    everything = feature_table(data)
-    column = everything.read(everything.places.index(place))
-    values = column.values if isinstance(column, SparseColumn) else column
-    return int(np.fmax.reduce(values, initial=0)) + 1
+    frame = nw.from_native(data, eager_only=True)
+    chosen = np.zeros(len(frame), bool)
+    chosen[:2] = True
+    for name, dtype in frame.schema.items():
+        if isinstance(dtype, nw.Categorical | nw.Enum):
+            chosen |= frame[name].is_first_distinct().to_numpy()
+    return frame.filter(chosen.tolist()).to_native()
+
+
+def _n_categories(data: Any, place: int, missing: float, numbers: Any) -> int:
+    """Return how many categories a column has, from XGBoost's numbers for them if it numbers them itself."""
+    if numbers is not None and (len(found := numbers[:, [place]].data) or hasattr(data, "columns")):
+        return int(found.max(initial=0)) + 1
+    everything = _seen_by_xgboost(data, [], missing)
+    low, high, _ = ranges(everything.chosen([everything.places.index(place)]))
+    if low[0] < 0:
+        raise ValueError(f"categories must not be negative, and column {place} has {low[0]:g}: number them from 0")
+    return int(np.nan_to_num(high[0])) + 1
 
 
 def _seen_by_xgboost(data: Any, categorical: list[int], missing: float | None) -> Table:
@@ -227,23 +252,23 @@ def _row_weight(kwargs: dict[str, Any], n_rows: int) -> NDArray[Any] | None:
 
 
 def _above(extent: Ranges, bins: Bins) -> Floats:
-    """Return a last cut for each column, above all values and cuts; NaN for a column without any."""
+    """Return a last cut for each column, above all values and cuts; NaN where there is no room, or nothing below."""
     last = np.array([cuts[-1] if len(cuts) else np.nan for cuts in bins.cuts])
     high = np.fmax(extent.high, last).astype(np.float32)
     with np.errstate(over="ignore"):
         above = np.minimum(high + np.abs(high) + np.float32(1e-5), _GREATEST)  # as XGBoost places its own
-    return np.asarray(np.nextafter(above, np.float32(-np.inf)), np.float64)
+    above = np.nextafter(above, np.float32(-np.inf)).astype(np.float64)
+    return np.where(above > np.fmax(last, -np.inf), above, np.nan)
 
 
 def _reference_columns(table: Table, bins: Bins, extent: Ranges, above: Floats) -> dict[int, NDArray[np.float32]]:
     """Return the values that make XGBoost cut as asked: one below all cuts, and each cut as XGBoost's."""
     columns = {}
     for i, place in enumerate(table.places):
-        if np.isnan(above[i]):
-            continue
-        cuts = _next_up(np.append(bins.cuts[i], above[i]))
-        below = np.nextafter(cuts[0], np.float32(-np.inf))
-        columns[place] = np.append(np.fmin(np.float32(extent.low[i]), below), cuts)
+        cuts = _next_up(np.append(bins.cuts[i], above[i][np.isfinite(above[i])]))
+        if len(cuts):
+            below = np.nextafter(cuts[0], np.float32(-np.inf))
+            columns[place] = np.append(np.fmin(np.float32(extent.low[i]), below), cuts)
     return columns
 
 
