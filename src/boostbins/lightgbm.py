@@ -421,13 +421,9 @@ def _native_cuts(dataset: lgb.Dataset, all_features: bool = False) -> dict[int, 
     Without the features that LightGBM does not use, unless `all_features`.
     """
     n_features = dataset.num_feature()
-    row = lgb.Dataset(
-        np.zeros((1, n_features)),
-        np.zeros(1),
-        reference=dataset,
-        feature_name=dataset.get_feature_name(),
-        params={**_unsaid(dataset.params or {}), "verbosity": -1},
-    ).construct()
+    row = dataset.subset([0], params={**(dataset.params or {}), "verbosity": -1})
+    row.free_raw_data = True
+    row.construct()
     with tempfile.TemporaryDirectory(prefix="boostbins-") as folder:
         path = Path(folder) / "row.bin"
         row.save_binary(str(path))
