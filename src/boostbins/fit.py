@@ -17,6 +17,9 @@ from boostbins.summary import MAX_CELLS
 from boostbins.threads import each
 
 
+_WORTH_THREADS = 1_000  # rows; on fewer, threads mostly wait for each other
+
+
 def fit_bins(
     X: Any,
     method: str | Method = "kmeans",
@@ -96,7 +99,7 @@ def fit_table(
         cuts = settle(i, find_cuts(summary, method, budgets[i]))
         return cuts, bin_stats(summary, cuts)
 
-    fitted = each(fit_column, range(len(table)), n_threads)
+    fitted = each(fit_column, range(len(table)), n_threads if table.n_rows >= _WORTH_THREADS else 1)
     return Bins([cuts for cuts, _ in fitted], table.names, [stats for _, stats in fitted])
 
 
