@@ -14,8 +14,7 @@ from boostbins.inputs import Floats, checked_target, checked_weight
 from boostbins.methods import MAX_BINS, MIN_BINS, Method, find_cuts, method_named
 from boostbins.stats import BinStats, bin_stats
 from boostbins.summary import MAX_CELLS
-from boostbins.threads import each
-
+from boostbins.threads import checked_threads, each
 
 _WORTH_THREADS = 1_000  # rows; on fewer, threads mostly wait for each other
 
@@ -99,7 +98,8 @@ def fit_table(
         cuts = settle(i, find_cuts(summary, method, budgets[i]))
         return cuts, bin_stats(summary, cuts)
 
-    fitted = each(fit_column, range(len(table)), n_threads if table.n_rows >= _WORTH_THREADS else 1)
+    threads = checked_threads(n_threads)
+    fitted = each(fit_column, range(len(table)), threads if table.n_rows >= _WORTH_THREADS else 1)
     return Bins([cuts for cuts, _ in fitted], table.names, [stats for _, stats in fitted])
 
 
