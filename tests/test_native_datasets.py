@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from inspect import signature
 
 import catboost
 import lightgbm as lgb
@@ -479,7 +480,9 @@ def test_catboost_weights_given_by_position():
     X, y = data()
     weight = np.random.default_rng(0).random(len(X))
     by_name = boostbins.catboost.Pool(X, y, weight=weight)
-    by_place = boostbins.catboost.Pool(X, y, None, None, None, None, None, None, None, "\t", False, False, weight)
+    before = list(signature(catboost.Pool.__init__).parameters.values())[3:]
+    before = before[: [p.name for p in before].index("weight")]
+    by_place = boostbins.catboost.Pool(X, y, *[p.default for p in before], weight)
     assert by_name.bins_ == by_place.bins_ != boostbins.catboost.Pool(X, y).bins_
 
 

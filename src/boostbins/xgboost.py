@@ -207,11 +207,13 @@ def _rows_with_each_category(data: Any) -> Any:
     import narwhals as nw
 
     frame = nw.from_native(data, eager_only=True)
+    named = [name for name, dtype in frame.schema.items() if isinstance(dtype, nw.Categorical | nw.Enum)]
+    if not named:
+        return first_rows(data, 2)
     chosen = np.zeros(len(frame), bool)
     chosen[:2] = True
-    for name, dtype in frame.schema.items():
-        if isinstance(dtype, nw.Categorical | nw.Enum):
-            chosen |= frame[name].is_first_distinct().to_numpy()
+    for name in named:
+        chosen |= frame[name].is_first_distinct().to_numpy()
     return frame.filter(chosen.tolist()).to_native()
 
 
