@@ -357,6 +357,12 @@ def test_xgboost_categories_by_number():
     options = {"enable_categorical": True, "feature_types": ["q", "c"], "n_estimators": 5}
     with pytest.raises(ValueError, match="categories must not be negative, and column 1 has -2"):
         boostbins.xgboost.XGBRegressor(**options).fit(np.column_stack([a, kind - 2]), a)
+    frame = pd.DataFrame({"a": a, "kind": np.sort(kind)})
+    train = boostbins.xgboost.QuantileDMatrix(frame, a, feature_types=["q", "c"], enable_categorical=True)
+    booster = xgb.train({"max_depth": 3}, train, 5)
+    raw = xgb.DMatrix(frame, feature_types=["q", "c"], enable_categorical=True)
+    assert np.array_equal(booster.predict(train), booster.predict(raw))
+    assert len(train.get_quantile_cut()[1]) == len(train.bins_.cuts[0]) + 3 + 4
     holes = np.where(r.random(800) < 0.1, 9_999_999.0, kind)
     model = boostbins.xgboost.XGBRegressor(missing=9_999_999.0, **options).fit(np.column_stack([a, holes]), kind)
     assert model.bins_.names == ("x0",)

@@ -179,16 +179,18 @@ class _Features:
             key: kwargs[key] for key in ("feature_names", "feature_types", "enable_categorical") if key in kwargs
         }
         missing = np.nan if kwargs.get("missing") is None else kwargs["missing"]
-        few = xgb.DMatrix(_rows_with_each_category(data), missing=missing, **options)
+        named = _named_categories(data)
+        few = xgb.DMatrix(_rows_with_each_category(data, named), missing=missing, **options)
         self.names = few.feature_names
         self.types = few.feature_types
         self.n_features = few.num_col()
         self.categorical = [place for place, kind in enumerate(self.types or []) if kind == "c"]
         self.n_categories = {}
-        if self.categorical:
-            numbers = few.get_data().tocsc() if hasattr(data, "columns") else None
-            for place in self.categorical:
-                self.n_categories[place] = _n_categories(data, place, missing, numbers)
+        for place in self.categorical:
+            if place in named:
+                self.n_categories[place] = int(few.get_data()[:, [place]].data.max(initial=0)) + 1
+            else:
+                self.n_categories[place] = _n_categories(data, place, missing)
 
     def reference(self, columns: dict[int, NDArray[np.float32]], max_bin: int) -> xgb.QuantileDMatrix:
         """Return a matrix whose cuts are these values."""
@@ -200,27 +202,32 @@ class _Features:
         return xgb.QuantileDMatrix(matrix, max_bin=max_bin, enable_categorical=bool(self.categorical), **options)
 
 
-def _rows_with_each_category(data: Any) -> Any:
-    """Return the first rows, and of a frame those too where a category occurs for the first time."""
+def _named_categories(data: Any) -> list[int]:
+    """Return the places of a frame's categorical columns, which XGBoost numbers itself."""
     if not hasattr(data, "columns"):
+        return []
+    import narwhals as nw
+
+    kinds = nw.from_native(data, eager_only=True).schema.values()
+    return [place for place, kind in enumerate(kinds) if isinstance(kind, nw.Categorical | nw.Enum)]
+
+
+def _rows_with_each_category(data: Any, named: list[int]) -> Any:
+    """Return the first rows, and those where a category occurs for the first time."""
+    if not named:
         return first_rows(data, 2)
     import narwhals as nw
 
     frame = nw.from_native(data, eager_only=True)
-    named = [name for name, dtype in frame.schema.items() if isinstance(dtype, nw.Categorical | nw.Enum)]
-    if not named:
-        return first_rows(data, 2)
     chosen = np.zeros(len(frame), bool)
     chosen[:2] = True
-    for name in named:
-        chosen |= frame[name].is_first_distinct().to_numpy()
+    for place in named:
+        chosen |= frame[:, place].is_first_distinct().to_numpy()
     return frame.filter(chosen.tolist()).to_native()
 
 
-def _n_categories(data: Any, place: int, missing: float, numbers: Any) -> int:
-    """Return how many categories a column has, from XGBoost's numbers for them if it numbers them itself."""
-    if numbers is not None and (len(found := numbers[:, [place]].data) or hasattr(data, "columns")):
-        return int(found.max(initial=0)) + 1
+def _n_categories(data: Any, place: int, missing: float) -> int:
+    """Return how many categories a column of numbers has."""
     everything = _seen_by_xgboost(data, [], missing)
     low, high, _ = ranges(everything.chosen([everything.places.index(place)]))
     if low[0] < 0:
