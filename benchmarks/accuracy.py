@@ -43,7 +43,9 @@ LIBRARIES: dict[str, Callable[[Any, int], Any]] = {
         **({"feature_border_type": "UniformAndQuantiles"} if method is None else {}),
         **CATBOOST,
     ),
-    "scikit-learn": lambda method, bins: HistGradientBoostingRegressor(bin_method=method, max_bins=bins),
+    "scikit-learn": lambda method, bins: HistGradientBoostingRegressor(
+        bin_method=method, max_bins=bins, random_state=0
+    ),
 }
 
 
