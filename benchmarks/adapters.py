@@ -85,6 +85,8 @@ def main() -> None:
     parser.add_argument("--trees", type=int, default=100)
     parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args()
+    if unknown := [name for name in options.libraries if name not in LIBRARIES]:
+        parser.error(f"no library {unknown[0]!r}: choose from {', '.join(LIBRARIES)}")
     size = (options.rows, options.columns, options.trees, options.repeats)
     print(f"fit of {options.rows:,} x {options.columns}, {options.trees} trees, best of {options.repeats}")
     print(f"{'library':10} {'own, s':>8} {'kmeans, s':>10} {'ratio':>6} {'goal':>6}   {'peak memory':>11} {'goal':>5}")

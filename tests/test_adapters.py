@@ -305,7 +305,8 @@ def test_columns_without_cuts(library):
     X, y = data()
     X = np.column_stack([X, np.full(len(X), np.nan), np.where(X[:, 0] > 0, 3.0, np.nan), np.zeros(len(X))])
     model = library.make().fit(X, y)
-    assert [len(model.bins_.cuts[i]) for i in (3, 5, 6, 7) if not library.name.startswith("LGBM")] in ([], [0] * 4)
+    cuts = [model.bins_.cuts[i] for i in (3, 5, 6, 7)]
+    assert [len(c[np.abs(c) > 1e-30]) for c in cuts] == [0] * 4  # but LightGBM's around zero
     assert np.isfinite(model.predict(X)).all()
     assert np.mean((model.predict(X) - y) ** 2) < np.var(y)
 
@@ -594,7 +595,7 @@ def test_clone_copy_pickle_and_parameters(library):
     changed = clone(model).set_params(bin_method="uniform", **{library.budget: 12})
     assert changed.get_params()["bin_method"] == "uniform"
     assert max(changed.fit(X, y).bins_.n_bins) <= library.bins_of(12)
-    assert "kmeans" in repr(library.make(bin_method="kmeans")) or not library.name.startswith("Cat")
+    assert "'uniform'" in repr(changed)
 
 
 @of_each

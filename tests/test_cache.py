@@ -18,7 +18,7 @@ from test_adapters import data
 
 import boostbins.cache
 from boostbins import kmeans
-from boostbins.adapter import feature_table, requested_bins
+from boostbins.adapter import Rule, feature_table, requested_bins
 from boostbins.lightgbm import LGBMRegressor
 
 of_each = pytest.mark.parametrize("library", REGRESSORS, ids=str)
@@ -53,8 +53,7 @@ def bins(X, cache, method="kmeans", budget=20, weight=None, rule="float64"):
         [budget] * len(table),
         sample_weight=weight,
         bin_cache=cache,
-        settle=lambda _, cuts: cuts,
-        settled_for=rule,
+        rule=Rule(rule, lambda _, cuts: cuts),
         limit="max_bins=20",
     )
 

@@ -9,6 +9,8 @@ import pytest
 from libraries import CLASSIFIERS, FORESTS, REGRESSORS
 from sklearn.utils import estimator_checks
 
+import boostbins.catboost
+
 
 def checks(estimator):
     if hasattr(estimator_checks, "estimator_checks_generator"):  # scikit-learn 1.6
@@ -35,9 +37,8 @@ def failures(estimator):
 @pytest.mark.parametrize("library", [*REGRESSORS, *CLASSIFIERS, *FORESTS], ids=str)
 def test_only_the_librarys_own_failures(library):
     few = {library.trees: 3}
-    try:
-        known = failures(library.make_native(**few))
-    except Exception:
-        pytest.skip("scikit-learn's checks cannot be run on the library's own class")
+    if library.name.startswith("Cat") and boostbins.catboost.LIBRARY.is_before("1.2.10"):
+        pytest.skip("scikit-learn's checks cannot be run on CatBoost's own class")
+    known = failures(library.make_native(**few))
     found = failures(library.make(**few))
     assert {name: reason for name, reason in found.items() if name not in known} == {}

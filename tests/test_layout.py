@@ -24,6 +24,7 @@ ORDER = [
     "fit",
     "cache",
     "adapter",
+    "lightgbm_binary",
     "lightgbm",
     "xgboost",
     "catboost",

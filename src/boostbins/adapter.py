@@ -15,13 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from boostbins.bins import Bins
 from boostbins.cache import BinCache, cached_bins
-from boostbins.columns import Column, SparseColumn, Table, is_array_like, is_sparse, read_table
+from boostbins.columns import ROWS_AT_ONCE, Column, SparseColumn, Table, is_array_like, is_sparse, read_table
 from boostbins.fit import fit_table
 from boostbins.inputs import Floats, checked_weight
 from boostbins.methods import MAX_BINS, MIN_BINS, Method, method_named
 from boostbins.threads import each
 
-_ROWS_AT_ONCE = 16_384
 BinMethod: TypeAlias = str | Method | Bins | None
 
 
@@ -75,8 +74,7 @@ class Library:
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    parts = (part for part in text.split(".")[:3])
-    return tuple(int("".join(c for c in part if c.isdigit()) or 0) for part in parts)
+    return tuple(int("".join(c for c in part if c.isdigit()) or 0) for part in text.split(".")[:3])
 
 
 def _first_difference(asked: Floats, found: Floats) -> str:
@@ -261,17 +259,24 @@ def _ranges_of_rows(array: NDArray[Any], n_threads: int | None) -> Ranges:
     """Return the ranges of an array in C order, which are found faster over rows than over columns."""
 
     def of_rows(start: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]:
-        rows = array[start : start + _ROWS_AT_ONCE]
+        rows = array[start : start + ROWS_AT_ONCE]
         low, high = rows.min(axis=0), rows.max(axis=0)
         missing = np.isnan(low)
         if missing.any():
             low, high = np.fmin.reduce(rows, axis=0), np.fmax.reduce(rows, axis=0)
         return low, high, missing
 
-    low, high, missing = zip(*each(of_rows, range(0, len(array), _ROWS_AT_ONCE), n_threads), strict=True)
+    low, high, missing = zip(*each(of_rows, range(0, len(array), ROWS_AT_ONCE), n_threads), strict=True)
     return Ranges(
         np.fmin.reduce(low).astype(np.float64), np.fmax.reduce(high).astype(np.float64), np.any(missing, axis=0)
     )
+
+
+class Rule(NamedTuple):
+    """What a library makes of cuts."""
+
+    name: str
+    settle: Callable[[int, Floats], Floats]  # of a column, its cuts to those that the library uses
 
 
 def floor32(cuts: Floats) -> Floats:
@@ -289,6 +294,10 @@ def floor32(cuts: Floats) -> Floats:
     return np.unique(below[(below > -limit) & (below < limit)]).astype(np.float64) + 0.0
 
 
+AS_THEY_ARE = Rule("float64", lambda column, cuts: cuts)
+IN_FLOAT32 = Rule("float32", lambda column, cuts: floor32(cuts))
+
+
 # ---- the bins
 
 
@@ -299,8 +308,7 @@ def requested_bins(
     *,
     sample_weight: ArrayLike | None = None,
     bin_cache: BinCache = None,
-    settle: Callable[[int, Floats], Floats],
-    settled_for: str,
+    rule: Rule = AS_THEY_ARE,
     limit: str,
     n_threads: int | None = None,
 ) -> Bins:
@@ -315,16 +323,14 @@ def requested_bins(
         How many bins the library has for each column.
     sample_weight : array, optional
     bin_cache : None, "memory" or a folder
-    settle : function
-        Turns the cuts of a column into those that the library uses.
-    settled_for : str
-        The name of that function's rule.
+    rule : Rule
+        What the library makes of cuts.
     limit : str
         What sets the budgets, for messages: e.g. "max_bin=63".
     n_threads : int, optional
     """
     if isinstance(bin_method, Bins):
-        return _ready_bins(bin_method, table, budgets, settle, limit)
+        return _ready_bins(bin_method, table, budgets, rule.settle, limit)
     method = method_named(bin_method, "bin_method", " or Bins or None")
     for budget in budgets:
         if not isinstance(budget, int | np.integer):
@@ -339,8 +345,8 @@ def requested_bins(
         table,
         weight,
         method,
-        [list(budgets), settled_for],
-        lambda: fit_table(table, method, budgets, weight, n_threads=n_threads, settle=settle),
+        [list(budgets), rule.name],
+        lambda: fit_table(table, method, budgets, weight, n_threads=n_threads, settle=rule.settle),
         n_threads,
     )
 

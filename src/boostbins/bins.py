@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from boostbins import _core
-from boostbins.columns import SparseColumn, read_table, summarize_column
+from boostbins.columns import ROWS_AT_ONCE, SparseColumn, read_table, summarize_column
 from boostbins.inputs import Floats, checked_weight, real_numbers
 from boostbins.methods import MAX_BINS
 from boostbins.stats import BinStats, bin_rows, bin_stats, cost_row, frame_of
@@ -26,7 +26,6 @@ Codes: TypeAlias = NDArray[np.uint8] | NDArray[np.uint16]
 
 _FORMAT = "boostbins.bins"
 _VERSION = 1
-_ROWS_AT_ONCE = 16_384  # of an array: in C order, a block stays in the cache for all columns
 
 
 class Bins:
@@ -241,14 +240,14 @@ class Bins:
             return None
 
         def encode_rows(start: int) -> None:
-            rows = slice(start, start + _ROWS_AT_ONCE)
+            rows = slice(start, start + ROWS_AT_ONCE)
             for i, encoder in enumerate(encoders):
                 column = table.read(i)
                 assert not isinstance(column, SparseColumn)
                 encoder.encode(column[rows], codes[rows, i])
 
         if table.in_memory:
-            each(encode_rows, range(0, table.n_rows, _ROWS_AT_ONCE), n_threads)
+            each(encode_rows, range(0, table.n_rows, ROWS_AT_ONCE), n_threads)
         else:
             each(encode_column, range(len(table)), n_threads)
         return codes

@@ -18,12 +18,12 @@ import numpy as np
 
 from boostbins.adapter import (
     FLAGS,
+    IN_FLOAT32,
     BinMethod,
     Flagged,
     Library,
     checked_flag,
     feature_table,
-    floor32,
     ranges,
     requested_bins,
     threads_of,
@@ -179,8 +179,7 @@ def _borders(
         [min(max(int(border_count + 1 - missing), 2), MAX_BINS) for missing in extent.missing],
         sample_weight=weight,
         bin_cache=bin_cache,
-        settle=lambda _, cuts: floor32(cuts),
-        settled_for="float32",
+        rule=IN_FLOAT32,
         limit=f"border_count={border_count}",
         n_threads=n_threads,
     )
@@ -255,11 +254,7 @@ class _Flag(Flagged):
             return prepared
         params, pool, weight = prepared["params"], prepared["train_pool"], kwargs.get("sample_weight")
         if params.get("eval_fraction"):
-            if (
-                pool.get_cat_feature_indices()
-                or pool.get_text_feature_indices()
-                or pool.get_embedding_feature_indices()
-            ):
+            if pool.get_cat_feature_indices() or _texts_and_vectors(pool):
                 raise ValueError(
                     "eval_fraction hides which rows are trained on, if there are categorical, text or embedding "
                     "features: give eval_set instead, or bin_method=None"
@@ -269,6 +264,11 @@ class _Flag(Flagged):
         n_threads = threads_of(params.get("thread_count"))
         borders = _borders(pool, X, weight, self.bin_method, self.bin_cache, params, n_threads)
         if _texts_and_vectors(pool) or prepared["init_model"] is not None:
+            if "_selecting" in self.__dict__:
+                raise ValueError(
+                    "select_features with text or embedding features, or init_model, makes cuts of its own: leave "
+                    "them out, or give bin_method=None"
+                )
             self._borders_to_train_on = borders
         else:
             borders.quantize(pool, params)
@@ -310,13 +310,11 @@ class _Flag(Flagged):
 
     def select_features(self, *args: Any, **kwargs: Any) -> Any:
         """Select features, on our cuts."""
-        found = super().select_features(*args, **kwargs)  # type: ignore[misc]
-        if self.__dict__.pop("_borders_to_train_on", None) is not None:
-            raise ValueError(
-                "select_features with text or embedding features, or init_model, makes cuts of its own: leave them "
-                "out, or give bin_method=None"
-            )
-        return found
+        self._selecting = True  # trains elsewhere than in `_train`
+        try:
+            return super().select_features(*args, **kwargs)  # type: ignore[misc]
+        finally:
+            del self._selecting
 
     def load_model(self, *args: Any, **kwargs: Any) -> Any:
         """Load a model; what bins it was trained on is not in it."""

@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from boostbins.inputs import Floats, numeric_column
 from boostbins.summary import MAX_CELLS, ColumnSummary
 
+ROWS_AT_ONCE = 16_384
+"""Rows of an array to be worked on together: in C order, a block stays in the cache for all columns."""
+
 NonNumeric: TypeAlias = Literal["error", "skip"]
 
 

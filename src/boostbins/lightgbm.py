@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import tempfile
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from boostbins.adapter import (
     Flagged,
     Library,
     Ranges,
+    Rule,
     checked_flag,
     feature_table,
     first_rows,
@@ -36,6 +37,7 @@ from boostbins.bins import Bins
 from boostbins.cache import BinCache
 from boostbins.columns import Column, SparseColumn, Table, as_float32, is_sparse, with_missing
 from boostbins.inputs import Floats
+from boostbins.lightgbm_binary import cuts_by_place
 
 LIBRARY = Library("LightGBM", "lightgbm", "lightgbm", oldest="4.3.0", newest="4.7.0", below="5")
 try:
@@ -120,8 +122,7 @@ class Dataset(lgb.Dataset):
             _budgets(extent, settings),
             sample_weight=self.weight,
             bin_cache=self.bin_cache,
-            settle=lambda i, cuts: _with_zero_cuts(cuts, extent.low[i], extent.high[i]),
-            settled_for="LightGBM",
+            rule=Rule("LightGBM", lambda i, cuts: _with_zero_cuts(cuts, extent.low[i], extent.high[i])),
             limit=f"max_bin={settings.max_bin}",
             n_threads=settings.n_threads,
         )
@@ -427,64 +428,11 @@ def _native_cuts(dataset: lgb.Dataset, all_features: bool = False) -> dict[int, 
     with tempfile.TemporaryDirectory(prefix="boostbins-") as folder:
         path = Path(folder) / "row.bin"
         row.save_binary(str(path))
-        mappers = dict(_mappers(_Binary(path.read_bytes())))
+        mappers = cuts_by_place(path.read_bytes(), LIBRARY)
     cuts = {place: bounds for place, bounds in mappers.items() if bounds is not None}
     if all_features:
         cuts |= {place: np.empty(0) for place in range(n_features) if place not in mappers}
     return dict(sorted(cuts.items()))
-
-
-class _Binary:
-    """LightGBM's binary format: numbers in sequence, most of them padded to eight bytes."""
-
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        self.at = 0
-
-    def numbers(self, dtype: Any, count: int = 1) -> Any:
-        size = np.dtype(dtype).itemsize * count
-        if self.at + size > len(self.data):
-            raise RuntimeError(
-                f"LightGBM's binary format is not as expected: boostbins was tested with LightGBM {LIBRARY.oldest} "
-                f"and {LIBRARY.newest}"
-            )
-        found = np.frombuffer(self.data, dtype, count, self.at)
-        self.at += -(-size // 8) * 8
-        return found
-
-    def number(self, dtype: Any = np.int32) -> int:
-        return int(self.numbers(dtype)[0])
-
-
-def _mappers(binary: _Binary) -> Iterator[tuple[int, Floats | None]]:
-    """Yield the place of each used feature and its cuts, None for a categorical one."""
-    binary.numbers(np.uint8, len("______LightGBM_Binary_File_Token______\n"))
-    after_header = binary.number(np.uint64) + binary.at
-    _, n_features, n_total = (binary.number() for _ in range(3))
-    binary.at += 7 * 8  # label_idx, max_bin, bin_construct_sample_cnt, min_data_in_bin, three flags
-    binary.numbers(np.int32, n_total)  # used_feature_map
-    n_groups = binary.number()
-    place_of = binary.numbers(np.int32, n_features)
-    group_of = binary.numbers(np.int32, n_features)
-    within_group = binary.numbers(np.int32, n_features)
-    place = {(g, s): int(p) for g, s, p in zip(group_of, within_group, place_of, strict=True)}
-    binary.at = after_header
-    binary.at = binary.number(np.uint64) + binary.at  # past the metadata
-    for group in range(n_groups):
-        after_group = binary.number(np.uint64) + binary.at
-        binary.at += 3 * 8  # flags
-        for feature in range(binary.number()):
-            n_bins = binary.number()
-            has_missing_bin = binary.number() == 2  # MissingType::NaN
-            binary.at += 2 * 8  # is_trivial, sparse_rate
-            is_categorical = binary.number() == 1
-            binary.at += 4 * 8  # min_val, max_val, default_bin, most_freq_bin
-            if is_categorical:
-                binary.at += 4 * n_bins  # unpadded
-                yield place[group, feature], None
-            else:
-                yield place[group, feature], binary.numbers(np.float64, n_bins)[: n_bins - 1 - has_missing_bin]
-        binary.at = after_group
 
 
 # ---- the estimators

@@ -97,8 +97,6 @@ class _HistogramFlag(Flagged):
             [min(mapper.n_bins - 1, _HISTOGRAM_LIMIT)] * len(table),
             sample_weight=weight,
             bin_cache=model.bin_cache,
-            settle=lambda _, cuts: cuts,
-            settled_for="float64",
             limit=f"max_bins={model.max_bins!r}",
         )
         thresholds = dict(zip(table.places, bins.cuts, strict=True))
@@ -147,8 +145,6 @@ class _ExactFlag(Flagged):
                 [model.max_bins] * len(table),
                 sample_weight=sample_weight,
                 bin_cache=model.bin_cache,
-                settle=lambda _, cuts: cuts,
-                settled_for="float64",
                 limit=f"max_bins={model.max_bins!r}",
             )
             codes = _codes(X, self.bins_)

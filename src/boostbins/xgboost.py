@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from boostbins.adapter import (
     FLAGS,
+    IN_FLOAT32,
     BinMethod,
     Flagged,
     Library,
@@ -22,7 +23,6 @@ from boostbins.adapter import (
     checked_flag,
     feature_table,
     first_rows,
-    floor32,
     ranges,
     requested_bins,
     threads_of,
@@ -122,8 +122,7 @@ class QuantileDMatrix(xgb.QuantileDMatrix):
             [max_bin - 1] * len(table),
             sample_weight=_row_weight(kwargs, table.n_rows),
             bin_cache=bin_cache,
-            settle=lambda _, cuts: floor32(cuts),
-            settled_for="float32",
+            rule=IN_FLOAT32,
             limit=f"max_bin={max_bin!r}",
             n_threads=n_threads,
         )
