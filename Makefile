@@ -12,7 +12,7 @@ $(BIN)/python:
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 
 $(VENV)/.installed: $(BIN)/python $(SOURCES)
-	$(BIN)/python -m pip install --quiet --group test --group lint ".[lightgbm,xgboost,catboost,sklearn,plot]"
+	$(BIN)/python -m pip install --quiet --group test --group paper --group lint ".[lightgbm,xgboost,catboost,sklearn,plot]"
 	$(BIN)/python -m pip install --quiet --force-reinstall --no-deps .
 	touch $@
 

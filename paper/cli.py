@@ -1,0 +1,185 @@
+"""The command line of the reproduction."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import pandas as pd
+
+from paper import datasets
+from paper.jobs import EXPERIMENTS, PROTOCOLS, Job, plan
+from paper.learners import LEARNERS
+from paper.run import run, to_do
+from paper.store import Store, StoreError
+
+RESULTS = Path(__file__).parent / "results"
+SMOKE_RESULTS = RESULTS.with_name("results-smoke")  # apart from what is kept
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a command; return 0 if all is well, 1 if something is missing or failed, 2 for wrong input, 130 on Ctrl-C."""
+    options = _parser().parse_args(arguments)
+    try:
+        return options.command(options)
+    except (ValueError, StoreError, datasets.DatasetError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("python -m paper", description="The paper, reproduced.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    listing = commands.add_parser("datasets", help="the 35 tasks and what of them is here")
+    listing.set_defaults(command=_datasets)
+
+    running = commands.add_parser(
+        "run",
+        help="run experiments; a second run goes on where the first was stopped",
+        epilog="example: python -m paper run real-255 real-63 --protocol fixed --only regression --max-rows 10000",
+    )
+    running.add_argument("experiments", nargs="+", metavar="EXPERIMENT", help=", ".join(EXPERIMENTS))
+    running.add_argument("--protocol", default="smoke", help=f"{', '.join(PROTOCOLS)} (default: smoke)")
+    running.add_argument("--learner", default="sklearn", help=f"{', '.join(LEARNERS)} (default: sklearn)")
+    running.add_argument("--only", nargs="+", default=[], metavar="NAME", help="datasets, tracks or methods")
+    running.add_argument("--seeds", type=_seeds, help="N for the first N, or A-B; the protocol's, if not given")
+    running.add_argument("--max-rows", type=int, help="a random sample of so many rows per seed")
+    running.add_argument("--hours", type=float, help="begin nothing after that time")
+    running.add_argument("--jobs", type=int, default=-1, help="processes (default: one per core)")
+    running.add_argument("--retry", action="store_true", help="run failed jobs again")
+    running.add_argument("--dry-run", action="store_true", help="show what would be run")
+    running.set_defaults(command=_run)
+
+    status = commands.add_parser("status", help="what has been run, and what failed")
+    status.set_defaults(command=_status)
+
+    claiming = commands.add_parser("claims", help="the paper's claims: what it states, what we measured")
+    claiming.set_defaults(command=_claims)
+
+    reporting = commands.add_parser(
+        "report",
+        help="tables, figures and one page of all",
+        epilog="example: python -m paper report --out /tmp/paper, then open /tmp/paper/report.html",
+    )
+    reporting.add_argument("--out", type=Path, default=Path("paper-report"), help="folder (default: paper-report)")
+    reporting.set_defaults(command=_report)
+
+    for command in (running, status, claiming, reporting):
+        command.add_argument(
+            "--results", type=Path, help=f"folder (default: {RESULTS}, or {SMOKE_RESULTS.name} for smoke)"
+        )
+    return parser
+
+
+def _seeds(text: str) -> range:
+    first, _, last = text.rpartition("-")
+    try:
+        seeds = range(int(first), int(last) + 1) if first else range(int(last))
+    except ValueError:
+        seeds = range(0)
+    if not seeds or seeds.start < 0:
+        raise argparse.ArgumentTypeError(f"must be N (the first N) or A-B, got {text!r}")
+    return seeds
+
+
+def _datasets(options: argparse.Namespace) -> int:
+    rows = []
+    for task in datasets.TASKS:
+        path = datasets.local_path(task)
+        here = "" if path is None else _rows_here(path, task)
+        rows.append(
+            {
+                "task": task.openml_task,
+                "dataset": task.key,
+                "rows": f"{task.rows:,}",
+                "features": task.features,
+                "mean skew": "" if task.skew is None else f"{task.skew:.2f}",
+                "here": here if task.used else "not used by the paper",
+            }
+        )
+    print(pd.DataFrame(rows).to_markdown(index=False, disable_numparse=True))
+    print(f"\nLocal folder ({datasets.FOLDER_VARIABLE}): {datasets.folder() or 'not set'}.")
+    print("What is not there is fetched from OpenML.")
+    return 0
+
+
+def _rows_here(path: Path, task: datasets.Task) -> str:
+    import pyarrow.parquet
+
+    rows = pyarrow.parquet.read_metadata(path).num_rows
+    return "all rows" if rows >= task.rows else f"{rows:,} rows only"
+
+
+def _run(options: argparse.Namespace) -> int:
+    if options.hours is not None and not options.hours > 0:
+        raise ValueError(f"hours must be more than 0, got {options.hours:g}")
+    if options.jobs == 0:
+        raise ValueError("jobs must not be 0: -1 is one per core")
+    jobs = plan(options.experiments, options.protocol, options.learner, options.only, options.seeds, options.max_rows)
+    store = Store(options.results or (SMOKE_RESULTS if options.protocol == "smoke" else RESULTS))
+    missing = to_do(jobs, store, options.retry)
+    print(f"{len(jobs):,} jobs, {len(jobs) - len(missing):,} done before; results in {store.folder}")
+    if options.dry_run:
+        _show(missing)
+        return 0
+    tally = run(jobs, store, options.jobs, options.hours, options.retry)
+    left = len(to_do(jobs, store, False))
+    print(
+        f"{tally.done:,} done, {tally.failed:,} of them failed, {left:,} left"
+        + (f" ({tally.missing:,} without data)" if tally.missing else "")
+    )
+    if tally.stopped:
+        print(f"stopped: {tally.stopped}. The same command goes on from here.", file=sys.stderr)
+    if tally.stopped == "interrupted":
+        return 130
+    return 0 if tally.is_complete and not left else 1
+
+
+def _status(options: argparse.Namespace) -> int:
+    store = Store(options.results or RESULTS)
+    frame = store.frame()
+    if frame.empty:
+        print(f"{store.folder} has no results yet: `python -m paper run --help`")
+        return 1
+    frame["failed"] = frame["error"] != ""
+    table = frame.groupby(["kind", "protocol", "learner", "max_rows"], sort=False).agg(
+        datasets=("data", "nunique"), seeds=("seed", "nunique"), jobs=("data", "size"), failed=("failed", "sum")
+    )
+    print(table.reset_index().to_markdown(index=False))
+    if store.broken:
+        print(f"{store.broken} unreadable rows: their jobs count as not done")
+    for row in frame[frame["failed"]].itertuples():
+        print(f"failed: {row.data} {row.learner} {row.method} seed {row.seed}: {row.error}")
+    return int(frame["failed"].any())
+
+
+def _claims(options: argparse.Namespace) -> int:
+    from paper import claims
+    from paper.evidence import Evidence
+
+    for verdict in claims.verdicts(Evidence(Store(options.results or RESULTS).frame())):
+        if verdict.run == claims.RUNS[0]:
+            print(f"\n{verdict.claim.text} The paper: {verdict.claim.stated}.")
+        measured = verdict.finding.measured if verdict.finding else ""
+        print(f"  {verdict.word:<8} {verdict.run.title:<24} {measured}")
+    return 0
+
+
+def _report(options: argparse.Namespace) -> int:
+    from paper import report
+
+    print(report.write(Store(options.results or RESULTS), options.out))
+    return 0
+
+
+def _show(jobs: list[Job]) -> None:
+    if not jobs:
+        print("nothing to do")
+        return
+    frame = pd.DataFrame([vars(job) for job in jobs])
+    table = frame.groupby(["kind", "learner", "method", "max_bins"], sort=False).agg(
+        datasets=("data", "nunique"), seeds=("seed", "nunique"), jobs=("data", "size")
+    )
+    print(table.reset_index().to_markdown(index=False))

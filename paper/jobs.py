@@ -1,0 +1,232 @@
+"""What to run: a job is a frozen value, an experiment is a list of them, and resuming is a set difference."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from paper import synthetic
+from paper.binning import UNBINNED
+from paper.datasets import TASKS, Task, tasks_named
+from paper.learners import LEARNERS, SPACE
+from paper.timing import TIMINGS
+
+PAPER_METHODS = ("quantile", "uniform", "kmeans", UNBINNED)
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How a learner is trained and judged on one dataset."""
+
+    name: str
+    seeds: int  # splits of real data
+    draws: int  # of synthetic data
+    search: tuple[int, int] | None  # hyper-parameter draws and folds, or none: `params` are used
+    params: Mapping[str, Any] = field(default_factory=dict)
+    max_rows: int = 0  # 0: all
+
+    def recipe(self) -> dict[str, Any]:
+        """Return what a score depends on."""
+        space = {name: [spread.dist.name, *map(float, spread.args)] for name, spread in SPACE.items()}
+        return {"search": self.search, "space": space} if self.search else {"params": dict(self.params)}
+
+
+PROTOCOLS = {
+    protocol.name: protocol
+    for protocol in (
+        Protocol("paper", 20, 50, (30, 5)),
+        # In the paper's search space; half the rows and three quarters of the features per tree, for speed.
+        Protocol(
+            "fixed", 20, 20, None,
+            {"n_estimators": 100, "learning_rate": 0.1, "max_depth": 4, "subsample": 0.5, "max_features": 0.75},
+        ),
+        Protocol(
+            "smoke", 2, 2, None,
+            {"n_estimators": 10, "learning_rate": 0.3, "max_depth": 3, "subsample": 0.5, "max_features": 0.75},
+            max_rows=1000,
+        ),
+    )
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Job:
+    """One score to be had."""
+
+    kind: str  # real, synthetic, timing or describe
+    data: str
+    learner: str
+    method: str
+    max_bins: int
+    seed: int
+    protocol: str
+    max_rows: int = 0  # 0: all
+
+    @cached_property
+    def key(self) -> str:
+        """Return a digest of all that the score depends on."""
+        recipe: Any = None
+        if self.kind == "real":
+            recipe = PROTOCOLS[self.protocol].recipe()
+        elif self.kind == "synthetic":
+            recipe = [asdict(self.cell), self.synthetic_params]
+        config = json.dumps([asdict(self), recipe], sort_keys=True)
+        return hashlib.sha256(config.encode()).hexdigest()[:12]
+
+    @property
+    def cell(self) -> synthetic.Cell:
+        """Return the cell of a synthetic job, whose data is "grid/row/column"."""
+        number, row, col = self.data.split("/")
+        return synthetic.GRIDS[int(number)].cells[float(row), float(col)]
+
+    @property
+    def synthetic_params(self) -> dict[str, Any]:
+        """Return the learner's parameters on synthetic data."""
+        return {**synthetic.PARAMS, **({"n_estimators": 10} if self.protocol == "smoke" else {})}
+
+    @property
+    def file(self) -> str:
+        """Return the name of the file that its result is kept in."""
+        return f"{self.kind}-{self.protocol}-{self.learner}.csv" if self.kind == "real" else f"{self.kind}.csv"
+
+
+def _real(protocol: Protocol, learner: str, tasks: Iterable[Task], methods: Iterable[str], max_bins: int) -> list[Job]:
+    return [
+        # Without bins there is one job for all numbers of them.
+        Job("real", task.key, learner, method, 0 if method == UNBINNED else max_bins, seed, protocol.name,
+            protocol.max_rows)
+        for seed in range(protocol.seeds)
+        for task in tasks
+        if task.used
+        for method in methods
+    ]  # fmt: skip
+
+
+def _benchmark(max_bins: int) -> Callable[[Protocol, str], list[Job]]:
+    def jobs(protocol: Protocol, learner: str) -> list[Job]:
+        kind = LEARNERS[learner]
+        methods = ("native", "quantile", "uniform", "kmeans") if kind.has_flag else PAPER_METHODS
+        return _real(protocol, learner, TASKS, methods, max_bins)
+
+    return jobs
+
+
+# As in the paper.
+EXACT_DATASETS = ("Brazilian_houses", "cpu_act", "superconduct")
+
+
+def _on(names: Iterable[str], track: str = "regression") -> list[Task]:
+    return [task for name in names for task in tasks_named(f"{track}/{name}")]
+
+
+def _xgboost_exact(protocol: Protocol, learner: str) -> list[Job]:
+    return _real(protocol, "xgboost-exact", _on(EXACT_DATASETS), PAPER_METHODS, 255)
+
+
+ALTERNATIVES = ("quantile", "uniform", "kmeans", "kmeans++", "optimal", "milp")
+ALTERNATIVE_DATASETS = ("abalone", "diamonds", "Brazilian_houses")  # the paper's two, and its most skewed one
+
+
+def _alternatives(protocol: Protocol, learner: str) -> list[Job]:
+    return _real(protocol, learner, _on(ALTERNATIVE_DATASETS), ALTERNATIVES, 255)
+
+
+def _synthetic(protocol: Protocol, learner: str) -> list[Job]:
+    return [
+        Job("synthetic", f"{grid.number}/{row:g}/{col:g}", learner, method, cell.max_bins, draw, _one(protocol))
+        for draw in range(protocol.draws)
+        for grid in synthetic.GRIDS.values()
+        for (row, col), cell in grid.cells.items()
+        for method in ("quantile", "kmeans")
+    ]
+
+
+def _one(protocol: Protocol) -> str:
+    """Return the protocol of what has one way to be run, the paper's; or a quick try of it."""
+    return "smoke" if protocol.name == "smoke" else "paper"
+
+
+def _timing(protocol: Protocol, learner: str) -> list[Job]:
+    limit = 10_000 if protocol.name == "smoke" else 10**7
+    return [
+        Job("timing", f"{shape}/{rows}", implementation, method, 255, 0, "paper")
+        for shape, rows, implementation, method in TIMINGS
+        if rows <= limit
+    ]
+
+
+def _describe(protocol: Protocol, learner: str) -> list[Job]:
+    return [Job("describe", task.key, "", "skew", 0, 0, "paper") for task in TASKS if task.used]
+
+
+EXPERIMENTS: dict[str, Callable[[Protocol, str], list[Job]]] = {
+    "real-255": _benchmark(255),
+    "real-63": _benchmark(63),
+    "xgboost-exact": _xgboost_exact,
+    "alternatives": _alternatives,
+    "synthetic": _synthetic,
+    "timing": _timing,
+    "describe": _describe,
+}
+"""The paper's experiments by name: functions of a protocol and a learner."""
+
+
+def plan(
+    experiments: Iterable[str],
+    protocol: str,
+    learner: str = "sklearn",
+    only: Iterable[str] = (),
+    seeds: range | None = None,
+    max_rows: int | None = None,
+) -> list[Job]:
+    """Return the jobs of some experiments, each once, in the order in which they are best run: seed by seed."""
+    _known("experiment", experiments, EXPERIMENTS)
+    _known("protocol", [protocol], PROTOCOLS)
+    _known("learner", [learner], LEARNERS)
+    recipe = PROTOCOLS[protocol]
+    if seeds is not None:
+        recipe = replace(recipe, seeds=seeds.stop, draws=seeds.stop)
+    if max_rows is not None:
+        if max_rows < 50:
+            raise ValueError(f"max_rows must be at least 50, got {max_rows}")
+        recipe = replace(recipe, max_rows=max_rows)
+    jobs = list(dict.fromkeys(job for name in experiments for job in EXPERIMENTS[name](recipe, learner)))
+    jobs = [job for job in jobs if seeds is None or job.seed in seeds]
+    for words in _by_field(only, jobs):
+        jobs = [job for job in jobs if words & _words(job)]
+    # What the data was, beside every result on it.
+    used = {job.data for job in jobs if job.kind == "real"}
+    jobs += [job for job in _describe(recipe, learner) if job.data in used and job not in jobs]
+    return sorted(jobs, key=lambda job: job.seed)
+
+
+def _known(what: str, names: Iterable[str], table: Mapping[str, Any]) -> None:
+    for name in names:
+        if name not in table:
+            raise ValueError(f"unknown {what} {name!r}: it must be one of {', '.join(map(repr, table))}")
+
+
+def _words(job: Job) -> set[str]:
+    """Return what a job can be picked by."""
+    return {job.method, job.data, job.data.split("/")[0], job.data.split("/")[-1] if job.kind == "real" else job.data}
+
+
+def _by_field(only: Iterable[str], jobs: list[Job]) -> list[set[str]]:
+    """Return the words that pick datasets and those that pick methods: a job must be picked by both."""
+    methods = {job.method for job in jobs}
+    words = {word for job in jobs for word in _words(job)}
+    picked: dict[bool, set[str]] = {}
+    for word in only:
+        if word not in words:
+            names = sorted(words, key=str.lower)
+            raise ValueError(
+                f"--only {word!r} picks nothing here: it must be a dataset, a track or a method, one of "
+                + ", ".join(names[:80])
+                + (", …" if len(names) > 80 else "")
+            )
+        picked.setdefault(word in methods, set()).add(word)
+    return list(picked.values())

@@ -1,0 +1,101 @@
+"""The learners by name: how each is made, what is tuned, and which ways to bin it has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+from scipy.stats import loguniform, randint, uniform
+from sklearn.pipeline import Pipeline
+
+from paper.binning import METHODS, UNBINNED, PaperBinner
+
+NATIVE = "native"
+"""The library's own bins."""
+
+# The paper's search space, by the names of scikit-learn's GradientBoosting.
+SPACE: dict[str, Any] = {
+    "n_estimators": randint(20, 300),
+    "learning_rate": loguniform(1e-3, 0.5),
+    "max_depth": randint(3, 6),
+    "subsample": uniform(0.5, 0.5),
+    "max_features": uniform(0.5, 0.5),
+}
+
+
+@dataclass(frozen=True)
+class Learner:
+    """A learner of one library, with its own names for what the paper tunes."""
+
+    name: str
+    module: str
+    regressor: str
+    classifier: str
+    has_flag: bool  # boostbins' estimators: bin_method is a parameter. Else a step before the learner bins.
+    max_bins: Callable[[int], dict[str, int]] = lambda bins: {}
+    renamed: Mapping[str, str | None] = field(default_factory=dict)  # of SPACE; None: it has no such thing
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def methods(self) -> list[str]:
+        """Return the ways to bin that it can be trained with."""
+        return [NATIVE, "quantile", "uniform", "kmeans", "optimal"] if self.has_flag else [*METHODS, UNBINNED]
+
+    def make(self, track: str, method: str, max_bins: int, seed: int, params: Mapping[str, Any]) -> Any:
+        """Return an estimator that bins by `method`, with the parameters by scikit-learn's names."""
+        kind = getattr(import_module(self.module), self.regressor if track == "regression" else self.classifier)
+        own = {"random_state": seed, **self.settings, **self.translated(params)}
+        if self.has_flag:
+            return kind(bin_method=None if method == NATIVE else method, **self.max_bins(max_bins), **own)
+        steps = [] if method == UNBINNED else [("bin", PaperBinner(method, max_bins, seed))]
+        return Pipeline([*steps, ("learn", kind(**own))])
+
+    def space(self) -> dict[str, Any]:
+        """Return the search space by the names of what `make` returns."""
+        prefix = "" if self.has_flag else "learn__"
+        return {prefix + name: spread for name, spread in self.translated(SPACE).items()}
+
+    def translated(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the parameters by this library's names."""
+        named = {self.renamed.get(name, name): value for name, value in params.items()}
+        return {name: value for name, value in named.items() if name is not None}
+
+
+LEARNERS = {
+    learner.name: learner
+    for learner in (
+        Learner("sklearn", "sklearn.ensemble", "GradientBoostingRegressor", "GradientBoostingClassifier", False),
+        Learner(
+            "xgboost-exact", "xgboost", "XGBRegressor", "XGBClassifier", False,
+            renamed={"max_features": "colsample_bytree"},
+            settings={"tree_method": "exact", "n_jobs": 1},
+        ),
+        Learner(
+            "lightgbm", "boostbins.lightgbm", "LGBMRegressor", "LGBMClassifier", True,
+            lambda bins: {"max_bin": bins},
+            renamed={"max_features": "colsample_bytree"},
+            settings={"n_jobs": 1, "verbosity": -1, "subsample_freq": 1},
+        ),
+        Learner(
+            "xgboost", "boostbins.xgboost", "XGBRegressor", "XGBClassifier", True,
+            lambda bins: {"max_bin": bins},
+            renamed={"max_features": "colsample_bytree"},
+            settings={"n_jobs": 1},
+        ),
+        Learner(
+            "catboost", "boostbins.catboost", "CatBoostRegressor", "CatBoostClassifier", True,
+            lambda bins: {"border_count": bins - 1},
+            renamed={"max_features": "rsm"},
+            settings={
+                "thread_count": 1, "verbose": False, "allow_writing_files": False, "bootstrap_type": "Bernoulli",
+            },
+        ),
+        Learner(
+            "hist", "boostbins.sklearn", "HistGradientBoostingRegressor", "HistGradientBoostingClassifier", True,
+            lambda bins: {"max_bins": bins},
+            renamed={"n_estimators": "max_iter", "subsample": None},
+        ),
+    )
+}  # fmt: skip

@@ -1,0 +1,209 @@
+"""The statistics: the paper's own, and beside them those that overlapping splits call for.
+
+Everything takes and gives plain frames: scores are `Scores`, one row per dataset and seed and one column per method.
+Nothing here knows of runs or files.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import scikit_posthocs
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
+
+ALPHA = 0.05
+TEST_TO_TRAIN = 0.25  # a fifth is held out
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores by dataset and seed (rows) and method (columns); seeds that not all methods have are left out."""
+
+    table: pd.DataFrame
+    metric: str
+
+    @classmethod
+    def of(cls, frame: pd.DataFrame) -> Scores:
+        """Take a frame with dataset, method, seed, metric and score."""
+        (metric,) = frame["metric"].unique()
+        table = frame.pivot_table(index=["dataset", "seed"], columns="method", values="score", sort=False)
+        return cls(table.dropna(), metric)
+
+    @property
+    def larger_is_better(self) -> bool:
+        """AUC is; errors are not."""
+        return self.metric == "roc_auc"
+
+    @property
+    def datasets(self) -> list[str]:
+        """Return the datasets in their order."""
+        return list(self.table.index.unique("dataset"))
+
+    def without(self, *methods: str) -> Scores:
+        """Leave methods out."""
+        return Scores(self.table.drop(columns=list(methods), errors="ignore"), self.metric)
+
+    def means(self) -> pd.DataFrame:
+        """Return the mean per dataset and method."""
+        return self.table.groupby("dataset", sort=False).mean()
+
+    def standard_errors(self) -> pd.DataFrame:
+        """Return the standard error of each mean as the paper has it: of the population, and of independent splits."""
+        return self.table.groupby("dataset", sort=False).sem(ddof=0)
+
+    def errors(self) -> pd.DataFrame:
+        """Return what is to be made small: the error itself, or 1 - AUC."""
+        return 1 - self.table if self.larger_is_better else self.table
+
+
+def ranks(scores: Scores) -> pd.DataFrame:
+    """Return each method's rank per dataset, 1 for the best mean; equal ones share the mean of their ranks."""
+    return scores.means().rank(axis=1, method="average", ascending=not scores.larger_is_better)
+
+
+def mean_reciprocal_ranks(scores: Scores) -> pd.Series:
+    """Return the MRR over datasets per method."""
+    return (1 / ranks(scores)).mean()
+
+
+def best_against_runner_up(scores: Scores) -> pd.DataFrame:
+    """Return per dataset the best method, the runner-up, and the p-value of the paired two-sided t-test."""
+    found = []
+    for dataset, table in scores.table.groupby("dataset", sort=False):
+        order = table.mean().sort_values(ascending=not scores.larger_is_better, kind="stable").index
+        best, second = order[0], order[1]
+        found.append((dataset, best, second, _paired_p(table[best], table[second])))
+    return pd.DataFrame(found, columns=["dataset", "best", "runner_up", "p"]).set_index("dataset")
+
+
+def _paired_p(a: pd.Series, b: pd.Series) -> float:
+    if len(a) < 2 or np.allclose(a, b, rtol=1e-12, atol=0):  # the same scores differ by nothing
+        return 1.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of a difference that never varies
+        return float(stats.ttest_rel(a, b).pvalue)
+
+
+def adjusted(p: pd.Series) -> pd.Series:
+    """Return the p-values adjusted by Benjamini and Hochberg."""
+    return pd.Series(multipletests(p.to_numpy(float), method="fdr_bh")[1], p.index) if len(p) else p
+
+
+def paired_gain(scores: Scores, method: str, base: str) -> pd.DataFrame:
+    """Compare two methods, declared before looking, on every dataset.
+
+    The gain is the relative reduction of the error (1 - AUC for classification), in %. Splits of one dataset overlap:
+    the variance of the mean difference is that of Nadeau and Bengio (2003), (1/n + test/train) s², for the interval
+    and for `p`; `naive_p` is the plain paired t-test's.
+    """
+    found = []
+    for dataset, table in scores.errors().groupby("dataset", sort=False):
+        difference = table[base] - table[method]
+        n, scale = len(difference), 100 / table[base].mean()
+        error = np.sqrt((1 / n + TEST_TO_TRAIN) * difference.var(ddof=1)) if n > 1 else np.nan
+        same = np.allclose(table[base], table[method], rtol=1e-12, atol=0)
+        mean = 0.0 if same else difference.mean()
+        reach = stats.t.ppf(1 - ALPHA / 2, n - 1) * error if n > 1 else np.nan
+        with np.errstate(divide="ignore"):  # a difference that never varies
+            p = 1.0 if same or n < 2 else 2 * stats.t.sf(np.divide(abs(mean), error), n - 1)
+        found.append(
+            {
+                "dataset": dataset,
+                "gain": mean * scale,
+                "low": (mean - reach) * scale,
+                "high": (mean + reach) * scale,
+                "standard_error": error * scale,
+                "wins": int((difference > 0).sum()),
+                "n": n,
+                "p": p,
+                "naive_p": _paired_p(table[base], table[method]),
+            }
+        )
+    table = pd.DataFrame(found).set_index("dataset")
+    return table.assign(adjusted_p=adjusted(table["p"]), adjusted_naive_p=adjusted(table["naive_p"]))
+
+
+def win_tie_loss(gains: pd.DataFrame, p: str = "adjusted_p") -> tuple[int, int, int]:
+    """Count the datasets with a significant gain, none, and a significant loss."""
+    clear = gains[p] < ALPHA
+    wins, losses = int((clear & (gains["gain"] > 0)).sum()), int((clear & (gains["gain"] < 0)).sum())
+    return wins, len(gains) - wins - losses, losses
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean with its 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def mean_gain(gains: pd.DataFrame) -> Interval:
+    """Return the mean of the datasets' gains, bootstrapped over the datasets."""
+    gain = gains["gain"].to_numpy()
+    if len(gain) < 2:
+        return Interval(float(gain.mean()), np.nan, np.nan)
+    found = stats.bootstrap(
+        (gain,), np.mean, confidence_level=1 - ALPHA, method="BCa", rng=np.random.default_rng(0)
+    ).confidence_interval
+    return Interval(float(gain.mean()), float(found.low), float(found.high))
+
+
+@dataclass(frozen=True)
+class CriticalDifference:
+    """Methods by their average rank over the datasets, and which of them can be told apart (Demšar 2006)."""
+
+    average_rank: pd.Series
+    friedman_p: float
+    nemenyi_p: pd.DataFrame
+
+
+def critical_difference(scores: Scores) -> CriticalDifference:
+    """Compare all methods at once: Friedman's test, then Nemenyi's."""
+    means = scores.means() if not scores.larger_is_better else -scores.means()
+    shared = means.rank(axis=1)
+    return CriticalDifference(
+        shared.mean().sort_values(),
+        float(stats.friedmanchisquare(*means.to_numpy().T).pvalue),
+        scikit_posthocs.posthoc_nemenyi_friedman(means.reset_index(drop=True)),
+    )
+
+
+def reductions(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return each synthetic cell's mean reduction of the MSE in %, its standard error, and p (adjusted per grid).
+
+    `frame` has one row per draw: grid, row, col, reduction.
+    """
+    cells = frame.groupby(["grid", "row", "col"], sort=False)["reduction"].agg(
+        mean="mean",
+        standard_error="sem",
+        n="size",
+        p=lambda draws: stats.ttest_1samp(draws, 0).pvalue if len(draws) > 1 else 1.0,
+    )
+    return cells.assign(adjusted_p=cells.groupby("grid")["p"].transform(adjusted))
+
+
+def cells_beside(ours: pd.DataFrame, paper: pd.DataFrame) -> pd.DataFrame:
+    """Compare the cells of two frames of draws: the difference of the means, and its 95 % interval (Welch)."""
+    found = []
+    theirs = dict(iter(paper.groupby(["grid", "row", "col"])["reduction"]))
+    for cell, draws in ours.groupby(["grid", "row", "col"], sort=False)["reduction"]:
+        if cell not in theirs or len(draws) < 2:
+            continue
+        interval = stats.ttest_ind(draws, theirs[cell], equal_var=False).confidence_interval(1 - ALPHA)
+        found.append(
+            {
+                **dict(zip(("grid", "row", "col"), cell, strict=True)),
+                "ours": draws.mean(),
+                "paper": theirs[cell].mean(),
+                "low": interval.low,
+                "high": interval.high,
+                "agrees": bool(interval.low <= 0 <= interval.high),
+            }
+        )
+    return pd.DataFrame(found)

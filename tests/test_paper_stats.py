@@ -1,0 +1,197 @@
+"""The statistics of the reproduction: fed with the paper's own results they give the paper's tables."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+
+from paper import stats
+from paper.binning import UNBINNED
+from paper.claims import FAIL, NOT_RUN, OURS, PAPER, PASS, verdicts
+from paper.evidence import Evidence
+from paper.stats import Scores
+from paper.store import COLUMNS, Store
+from paper.tables import all_tables, grid_table, score_table
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory):
+    return Evidence(Store(tmp_path_factory.mktemp("empty")).frame())
+
+
+def benchmark(evidence, track, max_bins, learner="sklearn"):
+    found = evidence.find(track, max_bins, learner, PAPER, "paper")
+    return found, evidence.real[found]
+
+
+@pytest.mark.parametrize(
+    ("track", "max_bins", "kmeans", "quantile", "uniform"),
+    [
+        ("regression", 255, 0.65, 0.72, 0.43),
+        ("regression", 63, 0.85, 0.59, 0.39),
+        ("classification", 255, 0.70, 0.68, 0.41),
+    ],
+)
+def test_mean_reciprocal_ranks_are_the_papers(published, track, max_bins, kmeans, quantile, uniform):
+    _, scores = benchmark(published, track, max_bins)
+    found = stats.mean_reciprocal_ranks(scores.without(UNBINNED)).round(2)
+    assert found.to_dict() == {"kmeans": kmeans, "quantile": quantile, "uniform": uniform}
+
+
+@pytest.mark.parametrize(
+    ("track", "max_bins", "learner", "bold"),
+    [
+        (
+            "regression",
+            255,
+            "sklearn",
+            {"Brazilian_houses": "kmeans", "nyc-taxi-green-dec-2016": "kmeans", "medical_charges": "kmeans"},
+        ),
+        (
+            "regression",
+            63,
+            "sklearn",
+            {
+                "cpu_act": "kmeans",
+                "elevators": "kmeans",
+                "houses": "kmeans",
+                "diamonds": "quantile",
+                "Brazilian_houses": "kmeans",
+                "medical_charges": "kmeans",
+                "superconduct": "quantile",
+            },
+        ),
+        ("classification", 255, "sklearn", {"electricity": "quantile", "covertype": "quantile"}),
+        ("regression", 255, "xgboost-exact", {"Brazilian_houses": "kmeans"}),
+    ],
+)
+def test_bold_cells_are_the_papers(published, track, max_bins, learner, bold):
+    numbers = score_table(published, *benchmark(published, track, max_bins, learner)).numbers
+    clear = numbers[numbers["bold"]]
+    assert dict(zip(clear["dataset"].str.split("/").str[1], clear["best"], strict=True)) == bold
+
+
+def test_means_and_standard_errors_are_the_papers(published):
+    shown = score_table(published, *benchmark(published, "regression", 255)).shown.set_index("dataset")
+    row = shown.loc["Brazilian_houses (10^-3)"]
+    assert row.to_dict() == {
+        "quantile": "5.382 ± 1.087",
+        "uniform": "20.272 ± 0.520",
+        "kmeans": "**2.433 ± 0.625**",
+        "exhaustive": "2.156 ± 0.576",
+    }
+    assert shown.loc["cpu_act (10^0)", "quantile"] == "5.043 ± 0.170"
+    assert shown.loc["superconduct (10^2)", "kmeans"] == "1.015 ± 0.014"
+    shown = score_table(published, *benchmark(published, "classification", 255)).shown.set_index("dataset")
+    assert shown.loc["electricity", "quantile"].startswith("**0.950")
+
+
+def test_with_the_correction_for_overlapping_splits_two_wins_remain(published):
+    gains = stats.paired_gain(benchmark(published, "regression", 255)[1], "kmeans", "quantile")
+    assert set(gains.index[gains["adjusted_p"] < 0.05]) == {
+        "regression/nyc-taxi-green-dec-2016",
+        "regression/medical_charges",
+    }
+    assert gains.loc["regression/Brazilian_houses", "p"] == pytest.approx(0.06, abs=0.005)
+    assert gains.loc["regression/Brazilian_houses", "gain"] == pytest.approx(54.8, abs=0.05)
+    assert stats.win_tie_loss(gains) == (2, 16, 0)
+    assert stats.win_tie_loss(gains, "adjusted_naive_p") == (3, 15, 0)
+
+
+def test_the_synthetic_cells_and_their_stars_are_the_papers(published):
+    cells = stats.reductions(published.published_draws)
+    assert len(cells) == 149
+    assert cells.loc[(5, 0.0, 16.0), "mean"] == pytest.approx(42.7, abs=0.05)
+    assert cells["mean"].max() == pytest.approx(89.8, abs=0.05)
+    unclear = cells.loc[3][cells.loc[3]["adjusted_p"] >= 0.05]
+    assert {row for row, _ in unclear.index} == {0.0}
+    assert len(unclear) == 4
+
+
+def test_the_papers_own_results_refute_two_of_its_claims(published):
+    found = {(v.claim.text, v.run.source): v.word for v in verdicts(published) if v.run.protocol != "fixed"}
+    failed = [text for (text, source), word in found.items() if source == PAPER and word == FAIL]
+    assert len(failed) == 2
+    assert all("lassification" in text for text in failed)
+    assert sum(word == PASS for (_, source), word in found.items() if source == PAPER) == 13
+    assert all(word == NOT_RUN for (_, source), word in found.items() if source == OURS)
+
+
+def test_every_table_of_the_papers_own_results_can_be_written(published, tmp_path):
+    for table in all_tables(published):
+        table.write(tmp_path)
+        assert table.latex().count(r"\toprule") == 1
+    assert {path.suffix for path in tmp_path.iterdir()} == {".md", ".tex", ".csv"}
+
+
+scores_of_two = st.integers(2, 30).flatmap(
+    lambda n: st.tuples(*[st.lists(st.floats(0.1, 10), min_size=n, max_size=n) for _ in "ab"])
+)
+
+
+def frame_of(a, b, metric="mse"):
+    rows = [
+        ("d", method, seed, metric, score)
+        for method, scores in (("a", a), ("b", b))
+        for seed, score in enumerate(scores)
+    ]
+    return pd.DataFrame(rows, columns=["dataset", "method", "seed", "metric", "score"])
+
+
+@given(scores_of_two, st.floats(0.01, 100))
+def test_a_gain_is_relative_and_its_interval_is_corrected(both, factor):
+    a, b = map(np.array, both)
+    gain = stats.paired_gain(Scores.of(frame_of(a, b)), "a", "b").iloc[0]
+    if np.allclose(a, b, rtol=1e-12, atol=0):
+        assert gain["gain"] == 0
+        assert gain["p"] == 1
+        return
+    assert gain["gain"] == pytest.approx(100 * (1 - a.mean() / b.mean()), abs=1e-9)
+    scaled = stats.paired_gain(Scores.of(frame_of(a * factor, b * factor)), "a", "b").iloc[0]
+    assert scaled[["gain", "low", "high"]].to_numpy(float) == pytest.approx(
+        gain[["gain", "low", "high"]].to_numpy(float), rel=1e-6, abs=1e-6
+    )
+    naive = scipy_stats.ttest_rel(b, a)
+    assert gain["naive_p"] == pytest.approx(naive.pvalue, rel=1e-9, abs=1e-12)
+    assert gain["p"] >= gain["naive_p"] - 1e-12  # never less careful
+    interval = naive.confidence_interval(0.95)
+    wider = np.sqrt(1 + 0.25 * len(a))
+    assert gain["high"] - gain["low"] == pytest.approx(
+        100 * (interval.high - interval.low) / b.mean() * wider, rel=1e-6, abs=1e-9
+    )
+
+
+def test_a_seed_that_one_method_lacks_is_left_out():
+    frame = frame_of([1.0, 2.0, 3.0], [2.0, 3.0])
+    assert len(Scores.of(frame).table) == 2
+
+
+def test_for_auc_the_gain_is_that_of_what_is_missing_to_one():
+    gain = stats.paired_gain(Scores.of(frame_of([0.9, 0.9], [0.8, 0.8], "roc_auc")), "a", "b").iloc[0]
+    assert gain["gain"] == pytest.approx(50)
+
+
+def draws(mean, n=20, seed=0):
+    values = np.random.default_rng(seed).normal(mean, 5, n)
+    return pd.DataFrame({"grid": 1, "row": 0.01, "col": 5.0, "draw": range(n), "reduction": values})
+
+
+def test_cells_agree_when_they_are_drawn_alike_and_not_otherwise():
+    assert stats.cells_beside(draws(50), draws(50, 50, seed=1))["agrees"].all()
+    assert not stats.cells_beside(draws(50), draws(60, 50, seed=1))["agrees"].any()
+
+
+def test_a_grid_of_two_draws_has_a_table(published):
+    rows = [
+        dict.fromkeys(COLUMNS)
+        | {"key": f"{m}{s}", "kind": "synthetic", "data": "1/0.01/5", "learner": "sklearn", "method": m, "seed": s,
+           "protocol": "paper", "score": 1.0 + s if m == "quantile" else 0.5 + 0.1 * s, "error": ""}
+        for m in ("quantile", "kmeans")
+        for s in (0, 1)
+    ]  # fmt: skip
+    table = grid_table(Evidence(pd.DataFrame(rows)), 1)
+    assert "60.0" in table.markdown()
