@@ -40,7 +40,7 @@ def _parser() -> argparse.ArgumentParser:
         help="run experiments; a second run goes on where the first was stopped",
         epilog="example: python -m paper run real-255 real-63 --protocol fixed --only regression --max-rows 10000",
     )
-    running.add_argument("experiments", nargs="+", metavar="EXPERIMENT", help=", ".join(EXPERIMENTS))
+    running.add_argument("experiments", nargs="+", metavar="EXPERIMENT", help=f"all, or {', '.join(EXPERIMENTS)}")
     running.add_argument("--protocol", default="smoke", help=f"{', '.join(PROTOCOLS)} (default: smoke)")
     running.add_argument("--learner", default="sklearn", help=f"{', '.join(LEARNERS)} (default: sklearn)")
     running.add_argument("--only", nargs="+", default=[], metavar="NAME", help="datasets, tracks or methods")
@@ -49,6 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     running.add_argument("--hours", type=float, help="begin nothing after that time")
     running.add_argument("--jobs", type=int, default=-1, help="processes (default: one per core)")
     running.add_argument("--retry", action="store_true", help="run failed jobs again")
+    running.add_argument("--out", type=Path, help="folder for a report when all is done")
     running.add_argument("--dry-run", action="store_true", help="show what would be run")
     running.set_defaults(command=_run)
 
@@ -56,6 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     status.set_defaults(command=_status)
 
     claiming = commands.add_parser("claims", help="the paper's claims: what it states, what we measured")
+    claiming.add_argument("--markdown", action="store_true", help="as the table of paper/README.md")
     claiming.set_defaults(command=_claims)
 
     reporting = commands.add_parser(
@@ -134,6 +136,8 @@ def _run(options: argparse.Namespace) -> int:
         print(f"stopped: {tally.stopped}. The same command goes on from here.", file=sys.stderr)
     if tally.stopped == "interrupted":
         return 130
+    if options.out and not tally.stopped:
+        _write_report(store, options.out)
     return 0 if tally.is_complete and not left else 1
 
 
@@ -159,7 +163,11 @@ def _claims(options: argparse.Namespace) -> int:
     from paper import claims
     from paper.evidence import Evidence
 
-    for verdict in claims.verdicts(Evidence(Store(options.results or RESULTS).frame())):
+    evidence = Evidence(Store(options.results or RESULTS).frame())
+    if options.markdown:
+        print(claims.table(evidence).shown.to_markdown(index=False, disable_numparse=True))
+        return 0
+    for verdict in claims.verdicts(evidence):
         if verdict.run == claims.RUNS[0]:
             print(f"\n{verdict.claim.text} The paper: {verdict.claim.stated}.")
         measured = verdict.finding.measured if verdict.finding else ""
@@ -168,10 +176,14 @@ def _claims(options: argparse.Namespace) -> int:
 
 
 def _report(options: argparse.Namespace) -> int:
-    from paper import report
-
-    print(report.write(Store(options.results or RESULTS), options.out))
+    _write_report(Store(options.results or RESULTS), options.out)
     return 0
+
+
+def _write_report(store: Store, folder: Path) -> None:
+    from paper import report  # which loads the drawing library
+
+    print(report.write(store, folder))
 
 
 def _show(jobs: list[Job]) -> None:

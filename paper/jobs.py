@@ -184,6 +184,7 @@ def plan(
     max_rows: int | None = None,
 ) -> list[Job]:
     """Return the jobs of some experiments, each once, in the order in which they are best run: seed by seed."""
+    experiments = list(EXPERIMENTS) if list(experiments) == ["all"] else list(experiments)
     _known("experiment", experiments, EXPERIMENTS)
     _known("protocol", [protocol], PROTOCOLS)
     _known("learner", [learner], LEARNERS)

@@ -88,8 +88,10 @@ def all_tables(evidence: Evidence) -> Iterator[Table]:
         yield failures(evidence)
 
 
-def _marked(evidence: Evidence, dataset: str) -> str:
-    return BY_KEY[dataset].name + (PARTIAL if dataset in evidence.partial else "")
+def marked(evidence: Evidence, benchmark: Benchmark | None, dataset: str) -> str:
+    """Return a dataset's name, marked where our results are of a part of it."""
+    ours = benchmark is None or benchmark.source == OURS
+    return BY_KEY[dataset].name + (PARTIAL if ours and dataset in evidence.partial else "")
 
 
 def _notes(evidence: Evidence, datasets: list[str], benchmark: Benchmark) -> tuple[str, ...]:
@@ -104,7 +106,7 @@ def descriptions(evidence: Evidence) -> Table:
         here = evidence.descriptions.loc[task.key] if task.key in evidence.descriptions.index else None
         shown.append(
             {
-                "dataset": _marked(evidence, task.key),
+                "dataset": marked(evidence, None, task.key),
                 "track": task.track,
                 "OpenML task": task.openml_task,
                 "rows": f"{task.rows:,}",
@@ -150,7 +152,7 @@ def score_table(evidence: Evidence, benchmark: Benchmark, scores: Scores) -> Tab
         exponent = 0 if scores.larger_is_better else math.floor(math.log10(means.loc[dataset, "quantile"]))
         test = tests.loc[dataset]
         clear = test["adjusted_p"] < ALPHA
-        row = {"dataset": _marked(evidence, dataset) if benchmark.source == OURS else BY_KEY[dataset].name}
+        row = {"dataset": marked(evidence, benchmark, dataset)}
         if not scores.larger_is_better:
             row["dataset"] += f" (10^{exponent})"
         number = {"dataset": dataset, "best": test["best"], "adjusted_p": test["adjusted_p"], "bold": clear}
@@ -174,9 +176,7 @@ def pair_table(evidence: Evidence, benchmark: Benchmark, scores: Scores) -> Tabl
     gains = stats.paired_gain(scores, "kmeans", benchmark.base)
     shown = pd.DataFrame(
         {
-            "dataset": [
-                _marked(evidence, name) if benchmark.source == OURS else BY_KEY[name].name for name in gains.index
-            ],
+            "dataset": [marked(evidence, benchmark, name) for name in gains.index],
             "gain": [_percent(gain) for gain in gains["gain"]],
             "95 % interval": [f"{_percent(low)} … {_percent(high)}" for low, high in gains[["low", "high"]].to_numpy()],
             "better": [f"{wins}/{n}" for wins, n in gains[["wins", "n"]].to_numpy()],
@@ -242,7 +242,7 @@ def beside_table(evidence: Evidence, benchmark: Benchmark) -> Table | None:
     frame = gains_beside(evidence.real[benchmark], evidence.real[published])
     shown = pd.DataFrame(
         {
-            "dataset": [_marked(evidence, name) for name in frame["dataset"]],
+            "dataset": [marked(evidence, None, name) for name in frame["dataset"]],
             "quantile, paper": [f"{value:.4g}" for value in frame["paper_quantile"]],
             "quantile, ours": [f"{value:.4g}" for value in frame["our_quantile"]],
             "gain, paper": [_percent(value) for value in frame["paper_gain"]],
@@ -289,7 +289,7 @@ def alternatives(evidence: Evidence) -> Table:
     ).reset_index()
     shown = pd.DataFrame(
         {
-            "dataset": [_marked(evidence, name) for name in frame["dataset"]],
+            "dataset": [marked(evidence, None, name) for name in frame["dataset"]],
             "method": frame["method"],
             "MSE": [f"{mean:.4g} ± {se:.2g}" for mean, se in frame[["mse", "mse_se"]].to_numpy()],
             "most bins of a column": [f"{bins:.0f}" for bins in frame["most_bins"]],

@@ -21,7 +21,7 @@ SHAPES: dict[str, Callable[[np.random.Generator, int], Column]] = {
     "uniform": lambda random, n: random.random(n),
     "lognormal": lambda random, n: random.lognormal(0, 2, n),
 }
-ROWS = (10**4, 10**5, 10**6, 10**7)
+ROWS = (10**4, 3 * 10**4, 10**5, 3 * 10**5, 10**6, 3 * 10**6, 10**7)
 # More rows of these take many minutes, or more memory than the machine has.
 LIMITS = {
     ("reference", "kmeans", "lognormal"): 10**5,

@@ -79,3 +79,11 @@ def test_importing_it_loads_numpy_and_nothing_heavy():
         "catboost",
     }
     assert not heavy & set(loaded)
+
+
+def test_the_reproduction_uses_public_names_only():
+    for path in (SOURCE.parents[1] / "paper").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "boostbins":
+                assert node.module == "boostbins" or node.module.split(".")[1] in ADAPTERS, path.name
+                assert not [alias.name for alias in node.names if alias.name.startswith("_")], path.name
