@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find src CMakeLists.txt pyproject.toml -type f ! -name '*.pyc' 2>/dev/null)
 
-.PHONY: demo test test-oldest lint bench sanitize clean
+.PHONY: demo test test-oldest lint bench paper sanitize clean
 .DELETE_ON_ERROR:
 
 $(BIN)/python:
@@ -45,6 +45,9 @@ bench: $(VENV)/.installed  ## every figure of the README
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/adapters.py
 	$(BIN)/python benchmarks/accuracy.py
+
+paper: $(VENV)/.installed  ## the paper in small: every experiment, a page of tables and figures (some minutes)
+	$(BIN)/python -m paper run all --protocol smoke --out paper-report
 
 sanitize: $(BIN)/python  ## the kernels under AddressSanitizer and UBSan
 	benchmarks/sanitize.sh $(BIN)/python

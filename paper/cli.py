@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -26,14 +27,23 @@ def main(arguments: list[str] | None = None) -> int:
     except (ValueError, StoreError, datasets.DatasetError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except BrokenPipeError:  # the reader of a pipe has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m paper", description="The paper, reproduced.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    listing = commands.add_parser("datasets", help="the 35 tasks and what of them is here")
-    listing.set_defaults(command=_datasets)
+    data = commands.add_parser(
+        "datasets",
+        help="the 35 tasks and what of them is here",
+        epilog="example: python -m paper datasets fetch abalone",
+    )
+    data.add_argument("action", nargs="?", choices=["list", "fetch"], default="list", help="default: list")
+    data.add_argument("names", nargs="*", metavar="NAME", help="fetch these (default: all that the paper uses)")
+    data.set_defaults(command=_datasets)
 
     running = commands.add_parser(
         "run",
@@ -87,6 +97,24 @@ def _seeds(text: str) -> range:
 
 
 def _datasets(options: argparse.Namespace) -> int:
+    return _fetch(options.names) if options.action == "fetch" else _list()
+
+
+def _fetch(names: list[str]) -> int:
+    """Load everything once: what is not in the folder comes from OpenML, whose client keeps it."""
+    tasks = [task for name in names for task in datasets.tasks_named(name)] or [t for t in datasets.TASKS if t.used]
+    missing = 0
+    for task in tasks:
+        try:
+            data = datasets.load(task.key)
+            print(f"{task.key}: {len(data.y):,} of {task.rows:,} rows, {data.source}, checksum {data.checksum}")
+        except datasets.DatasetError as error:
+            missing += 1
+            print(error, file=sys.stderr)
+    return int(missing > 0)
+
+
+def _list() -> int:
     rows = []
     for task in datasets.TASKS:
         path = datasets.local_path(task)

@@ -112,7 +112,7 @@ def timing(evidence: Evidence) -> Picture:
         ax.grid(alpha=0.25)
     axes[0].set_ylabel("seconds")
     handles, labels = axes[-1].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside right center", fontsize=7, frameon=False)
+    figure.legend(handles, labels, loc="outside right center", fontsize=7, frameon=False, handlelength=3)
     return Picture("timing", "Seconds to bin one column into 255 bins, one thread.", figure)
 
 
