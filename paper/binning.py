@@ -45,7 +45,7 @@ def find_bins(method: str, X: NDArray[np.float64], y: Any, max_bins: int, seed: 
     function = SUMMARY_METHODS[method]
     if method == "kmeans++":
         function = partial(function, random_state=seed)
-    return boostbins.fit_bins(X, digitized(function), max_bins, n_threads=1)
+    return boostbins.fit_bins(X, digitized(function), max_bins, n_threads=1, exact=True)
 
 
 def _milp_cuts(column: NDArray[np.float64], y: Any, max_bins: int) -> NDArray[np.float64]:

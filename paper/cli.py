@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from pathlib import Path
 
 import pandas as pd
 
 from paper import datasets
+from paper.evidence import Evidence
 from paper.jobs import EXPERIMENTS, PROTOCOLS, Job, plan
 from paper.learners import LEARNERS
 from paper.run import run, to_do
@@ -21,6 +23,7 @@ SMOKE_RESULTS = RESULTS.with_name("results-smoke")  # apart from what is kept
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a command; return 0 if all is well, 1 if something is missing or failed, 2 for wrong input, 130 on Ctrl-C."""
+    sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal may not know every sign
     options = _parser().parse_args(arguments)
     try:
         return options.command(options)
@@ -30,6 +33,9 @@ def main(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of a pipe has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -78,20 +84,20 @@ def _parser() -> argparse.ArgumentParser:
     reporting.add_argument("--out", type=Path, default=Path("paper-report"), help="folder (default: paper-report)")
     reporting.set_defaults(command=_report)
 
-    for command in (running, status, claiming, reporting):
-        command.add_argument(
-            "--results", type=Path, help=f"folder (default: {RESULTS}, or {SMOKE_RESULTS.name} for smoke)"
-        )
+    running.add_argument(
+        "--results", type=Path, help=f"folder (default: {RESULTS}, or {SMOKE_RESULTS.name} beside it for smoke)"
+    )
+    for command in (status, claiming, reporting):
+        command.add_argument("--results", type=Path, help=f"folder (default: {RESULTS})")
     return parser
 
 
 def _seeds(text: str) -> range:
-    first, _, last = text.rpartition("-")
-    try:
-        seeds = range(int(first), int(last) + 1) if first else range(int(last))
-    except ValueError:
-        seeds = range(0)
-    if not seeds or seeds.start < 0:
+    found = re.fullmatch(r"(?:(\d+)-)?(\d+)", text)
+    seeds = range(0)
+    if found:
+        seeds = range(int(found[2])) if found[1] is None else range(int(found[1]), int(found[2]) + 1)
+    if not seeds:
         raise argparse.ArgumentTypeError(f"must be N (the first N) or A-B, got {text!r}")
     return seeds
 
@@ -138,7 +144,10 @@ def _list() -> int:
 def _rows_here(path: Path, task: datasets.Task) -> str:
     import pyarrow.parquet
 
-    rows = pyarrow.parquet.read_metadata(path).num_rows
+    try:
+        rows = pyarrow.parquet.read_metadata(path).num_rows
+    except (OSError, ValueError):
+        return "unreadable"
     return "all rows" if rows >= task.rows else f"{rows:,} rows only"
 
 
@@ -155,22 +164,29 @@ def _run(options: argparse.Namespace) -> int:
         _show(missing)
         return 0
     tally = run(jobs, store, options.jobs, options.hours, options.retry)
-    left = len(to_do(jobs, store, False))
-    print(
-        f"{tally.done:,} done, {tally.failed:,} of them failed, {left:,} left"
-        + (f" ({tally.missing:,} without data)" if tally.missing else "")
-    )
+    left, failed = to_do(jobs, store, False), {job.key for job in jobs} & set(store.failed())
+    without = f" ({tally.missing:,} of them without data)" if tally.missing else ""
+    print(f"{tally.done:,} done, {len(failed):,} failed, {len(left):,} left{without}")
+    if failed and not tally.failed:
+        print("`status` shows the failed ones; --retry runs them again", file=sys.stderr)
     if tally.stopped:
         print(f"stopped: {tally.stopped}. The same command goes on from here.", file=sys.stderr)
     if tally.stopped == "interrupted":
         return 130
     if options.out and not tally.stopped:
         _write_report(store, options.out)
-    return 0 if tally.is_complete and not left else 1
+    return 1 if left or failed else 0
+
+
+def _existing(options: argparse.Namespace) -> Store:
+    folder = options.results or RESULTS
+    if not folder.is_dir():
+        raise ValueError(f"--results: there is no folder {folder}")
+    return Store(folder)
 
 
 def _status(options: argparse.Namespace) -> int:
-    store = Store(options.results or RESULTS)
+    store = _existing(options)
     frame = store.frame()
     if frame.empty:
         print(f"{store.folder} has no results yet: `python -m paper run --help`")
@@ -180,6 +196,8 @@ def _status(options: argparse.Namespace) -> int:
         datasets=("data", "nunique"), seeds=("seed", "nunique"), jobs=("data", "size"), failed=("failed", "sum")
     )
     print(table.reset_index().to_markdown(index=False))
+    if mixed := Evidence(frame).mixed:
+        print(f"results on different data are mixed (see the checksums): {', '.join(mixed)}")
     if store.broken:
         print(f"{store.broken} unreadable rows: their jobs count as not done")
     for row in frame[frame["failed"]].itertuples():
@@ -189,9 +207,8 @@ def _status(options: argparse.Namespace) -> int:
 
 def _claims(options: argparse.Namespace) -> int:
     from paper import claims
-    from paper.evidence import Evidence
 
-    evidence = Evidence(Store(options.results or RESULTS).frame())
+    evidence = Evidence(_existing(options).frame())
     if options.markdown:
         print(claims.table(evidence).shown.to_markdown(index=False, disable_numparse=True))
         return 0
@@ -204,7 +221,7 @@ def _claims(options: argparse.Namespace) -> int:
 
 
 def _report(options: argparse.Namespace) -> int:
-    _write_report(Store(options.results or RESULTS), options.out)
+    _write_report(_existing(options), options.out)
     return 0
 
 

@@ -106,11 +106,6 @@ class Dataset:
     checksum: str  # of the values, in their order, wherever they came from
 
     @property
-    def is_partial(self) -> bool:
-        """Whether it has fewer rows than the suite."""
-        return len(self.y) < self.task.rows
-
-    @property
     def mean_skew(self) -> float:
         """Return the features' mean skewness; constant ones have none."""
         return float(np.nanmean(skew(self.X[:, self.X.std(axis=0) > 0], axis=0)))

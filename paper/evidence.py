@@ -35,11 +35,15 @@ class Benchmark:
         return f"{self.track}-{self.max_bins}-{self.learner}-{self.source}-{self.protocol}{rows}"
 
     @property
+    def who(self) -> str:
+        """Return whose results these are."""
+        rows = f", at most {self.max_rows:,} rows" if self.max_rows else ""
+        return "the paper's" if self.source == PAPER else f"ours, {self.protocol}{rows}"
+
+    @property
     def title(self) -> str:
         """Return a heading."""
-        rows = f", at most {self.max_rows:,} rows" if self.max_rows else ""
-        who = "the paper's results" if self.source == PAPER else f"protocol {self.protocol}{rows}"
-        return f"{self.track.capitalize()}, {self.max_bins} bins, {self.learner}: {who}"
+        return f"{self.track.capitalize()}, {self.max_bins} bins, {self.learner}: {self.who}"
 
     @property
     def base(self) -> str:
@@ -77,9 +81,11 @@ class Evidence:
         ours = ours.assign(track=ours["data"].str.split("/").str[0], dataset=ours["data"])
         for (protocol, rows, learner, track), table in ours.groupby(["protocol", "max_rows", "learner", "track"]):
             for bins in sorted(set(table["max_bins"]) - {0}, reverse=True):
+                benchmark = Benchmark(track, learner, int(bins), protocol, int(rows))
                 scores = Scores.of(in_suite_order(table[table["max_bins"].isin([bins, 0])]))
-                if len(scores.table) and {"kmeans", "quantile"} <= set(scores.table):
-                    found[Benchmark(track, learner, int(bins), protocol, int(rows))] = scores
+                comparable = {"kmeans", "quantile", benchmark.base} <= set(scores.methods)
+                if comparable and len(scores.without(UNBINNED).table):
+                    found[benchmark] = scores
         return found
 
     @cached_property
@@ -115,14 +121,19 @@ class Evidence:
         return frame[["grid", "row", "col", "draw", "reduction"]].astype({"row": float, "col": float})
 
     @cached_property
+    def draws_are_quick(self) -> bool:
+        """Whether our draws are of protocol smoke."""
+        return not ((self._good["kind"] == "synthetic") & (self._good["protocol"] == "paper")).any()
+
+    @cached_property
     def draws(self) -> pd.DataFrame:
-        """Return our synthetic draws, in the same form."""
+        """Return our synthetic draws, in the same form; a quick try counts where there is nothing else."""
         rows = self._good[(self._good["kind"] == "synthetic") & (self._good["learner"] == "sklearn")]
-        rows = rows[rows["protocol"] == rows["protocol"].min()]  # a quick try counts where there is nothing else
-        scores = rows.pivot_table(index=["data", "seed"], columns="method", values="score", sort=False)
+        rows = rows[rows["protocol"] == rows["protocol"].min()]
+        scores = rows.pivot(index=["data", "seed"], columns="method", values="score")
+        scores = scores.reindex(columns=["quantile", "kmeans"]).dropna().reset_index()
         if not len(scores):
             return self.published_draws.iloc[:0]
-        scores = scores.dropna().reset_index()
         cells = scores["data"].str.split("/", expand=True)
         return pd.DataFrame(
             {
@@ -150,17 +161,27 @@ class Evidence:
 
     @cached_property
     def alternatives(self) -> pd.DataFrame:
-        """Return the runs on those datasets where the alternatives were tried, with one protocol for all."""
-        rows = self._good[self._good["kind"] == "real"]
-        setting = ["data", "protocol", "max_rows", "learner", "max_bins"]
-        tried = rows[rows["method"] == "milp"][setting].drop_duplicates()
-        return in_suite_order(rows.merge(tried, on=setting).assign(dataset=lambda frame: frame["data"]))
+        """Return the runs on those datasets where the alternatives were tried: in the setting with most of them."""
+        rows = self._good[(self._good["kind"] == "real") & self._good["bin_seconds"].notna()]
+        setting = ["protocol", "max_rows", "learner", "max_bins"]
+        tried = rows[rows["method"] == "milp"]
+        if tried.empty:
+            return tried
+        most = tried.value_counts(setting).index[0]
+        rows = rows[(rows[setting] == list(most)).all(axis=1) & rows["data"].isin(set(tried["data"]))]
+        return in_suite_order(rows.assign(dataset=rows["data"]))
 
     @cached_property
     def descriptions(self) -> pd.DataFrame:
         """Return rows, features, skew and checksum of the data that we have, by dataset."""
         rows = self._good[self._good["kind"] == "describe"]
         return in_suite_order(rows.assign(dataset=rows["data"])).set_index("dataset")
+
+    @cached_property
+    def mixed(self) -> list[str]:
+        """Return the datasets of which there are results on different values."""
+        counts = self._good[self._good["checksum"] != ""].groupby("data")["checksum"].nunique()
+        return sorted(counts.index[counts > 1])
 
     @cached_property
     def partial(self) -> frozenset[str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from paper import synthetic
 from paper.binning import UNBINNED
-from paper.datasets import TASKS, Task, tasks_named
+from paper.datasets import BY_KEY, TASKS, Task, tasks_named
 from paper.learners import LEARNERS, SPACE
 from paper.timing import TIMINGS
 
@@ -68,7 +68,7 @@ class Job:
 
     @cached_property
     def key(self) -> str:
-        """Return a digest of all that the score depends on."""
+        """Return a digest of the job and of its protocol's settings."""
         recipe: Any = None
         if self.kind == "real":
             recipe = PROTOCOLS[self.protocol].recipe()
@@ -132,7 +132,8 @@ ALTERNATIVE_DATASETS = ("abalone", "diamonds", "Brazilian_houses")  # the paper'
 
 
 def _alternatives(protocol: Protocol, learner: str) -> list[Job]:
-    return _real(protocol, learner, _on(ALTERNATIVE_DATASETS), ALTERNATIVES, 255)
+    methods = [method for method in ALTERNATIVES if method in LEARNERS[learner].methods]
+    return _real(protocol, learner, _on(ALTERNATIVE_DATASETS), methods, 255)
 
 
 def _synthetic(protocol: Protocol, learner: str) -> list[Job]:
@@ -197,12 +198,11 @@ def plan(
         recipe = replace(recipe, max_rows=max_rows)
     jobs = list(dict.fromkeys(job for name in experiments for job in EXPERIMENTS[name](recipe, learner)))
     jobs = [job for job in jobs if seeds is None or job.seed in seeds]
-    for words in _by_field(only, jobs):
-        jobs = [job for job in jobs if words & _words(job)]
+    jobs = _picked(only, jobs)
     # What the data was, beside every result on it.
     used = {job.data for job in jobs if job.kind == "real"}
     jobs += [job for job in _describe(recipe, learner) if job.data in used and job not in jobs]
-    return sorted(jobs, key=lambda job: job.seed)
+    return sorted(jobs, key=lambda job: (job.seed, job.kind != "describe"))
 
 
 def _known(what: str, names: Iterable[str], table: Mapping[str, Any]) -> None:
@@ -211,23 +211,25 @@ def _known(what: str, names: Iterable[str], table: Mapping[str, Any]) -> None:
             raise ValueError(f"unknown {what} {name!r}: it must be one of {', '.join(map(repr, table))}")
 
 
-def _words(job: Job) -> set[str]:
-    """Return what a job can be picked by."""
-    return {job.method, job.data, job.data.split("/")[0], job.data.split("/")[-1] if job.kind == "real" else job.data}
+def _data_words(job: Job) -> set[str]:
+    """Return what a job's data can be picked by: its whole name; a track, grid or shape; a dataset in either track."""
+    return {job.data, job.data.split("/")[0], *([BY_KEY[job.data].name] if job.data in BY_KEY else [])}
 
 
-def _by_field(only: Iterable[str], jobs: list[Job]) -> list[set[str]]:
-    """Return the words that pick datasets and those that pick methods: a job must be picked by both."""
-    methods = {job.method for job in jobs}
-    words = {word for job in jobs for word in _words(job)}
-    picked: dict[bool, set[str]] = {}
+def _picked(only: Iterable[str], jobs: list[Job]) -> list[Job]:
+    """Return the jobs whose data is picked, if any is, and whose method is, if any is."""
+    methods, data = {job.method for job in jobs}, {word for job in jobs for word in _data_words(job)}
     for word in only:
-        if word not in words:
-            names = sorted(words, key=str.lower)
+        if word not in methods | data:
+            names = sorted(methods | data, key=str.lower)
             raise ValueError(
                 f"--only {word!r} picks nothing here: it must be a dataset, a track or a method, one of "
                 + ", ".join(names[:80])
                 + (", …" if len(names) > 80 else "")
             )
-        picked.setdefault(word in methods, set()).add(word)
-    return list(picked.values())
+    by_method, by_data = set(only) & methods, set(only) - methods
+    return [
+        job
+        for job in jobs
+        if (not by_method or job.method in by_method) and (not by_data or by_data & _data_words(job))
+    ]

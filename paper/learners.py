@@ -96,6 +96,7 @@ LEARNERS = {
             "hist", "boostbins.sklearn", "HistGradientBoostingRegressor", "HistGradientBoostingClassifier", True,
             lambda bins: {"max_bins": bins},
             renamed={"n_estimators": "max_iter", "subsample": None},
+            settings={"early_stopping": False},  # by itself it would, above 10,000 rows
         ),
     )
 }  # fmt: skip

@@ -6,6 +6,7 @@ import time
 import traceback
 import warnings
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,8 @@ def _real(job: Job) -> Outcome:
     protocol, learner = PROTOCOLS[job.protocol], LEARNERS[job.learner]
     model = learner.make(data.task.track, job.method, job.max_bins, job.seed, protocol.params)
     metric = data.task.metric
+    if job.method == "milp":
+        import_module("optbinning")  # before the clock runs
     if protocol.search:
         draws, folds = protocol.search
         model = RandomizedSearchCV(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import re
 from html import escape
 from pathlib import Path
@@ -14,7 +13,7 @@ from tqdm import tqdm
 from paper import claims
 from paper.evidence import Evidence
 from paper.figures import Picture, all_pictures
-from paper.store import ENVIRONMENTS, Store
+from paper.store import Store, read_environments
 from paper.tables import Table, all_tables
 
 TEMPLATE = Path(__file__).with_name("report.html.jinja")
@@ -23,7 +22,7 @@ SECTIONS = (
     ("Over all datasets", ("summary", "mrr"), (), True),
     ("Gain per dataset", (), ("gains-",), True),
     ("Ours beside the paper's", ("beside-",), (), True),
-    ("Synthetic grids", ("grid-",), ("grid-",), True),
+    ("Synthetic grids", ("agreement", "grid-"), ("grid-",), True),
     ("Other ways to bin", ("alternatives",), (), True),
     ("Time", ("timing",), ("timing",), True),
     ("Where the cuts are", (), ("cuts",), True),
@@ -46,18 +45,20 @@ def write(store: Store, folder: Path) -> Path:
     for picture in tqdm(all_pictures(evidence), desc="figures", leave=False, disable=None):
         picture.write(folder / "figures")
         pictures.append(picture)
-    environments = store.folder / ENVIRONMENTS
-    text = jinja2.Template(TEMPLATE.read_text(), autoescape=True, undefined=jinja2.StrictUndefined).render(
+    text = jinja2.Template(
+        TEMPLATE.read_text(encoding="utf-8"), autoescape=True, undefined=jinja2.StrictUndefined
+    ).render(
         sections=list(_sections(tables, pictures, folder / "figures")),
         jobs=len(evidence.rows),
         failed=len(evidence.failures),
         broken=store.broken,
-        environments=list(json.loads(environments.read_text()).values()) if environments.exists() else [],
+        mixed=evidence.mixed,
+        environments=list(read_environments(store.folder).values()),
         results=str(store.folder),
     )
     page = folder / "report.html"
     temporary = page.with_suffix(".tmp")
-    temporary.write_text(text)
+    temporary.write_text(text, encoding="utf-8")
     temporary.replace(page)
     return page
 

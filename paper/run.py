@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import multiprocessing
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from joblib import Parallel, delayed, parallel_config
-from joblib.externals.loky.process_executor import TerminatedWorkerError
 from tqdm import tqdm
 
 from paper.datasets import BY_KEY, DatasetError, load, local_path
@@ -22,6 +24,7 @@ from paper.measure import Outcome, measure
 from paper.store import Store
 
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @dataclass
@@ -33,44 +36,42 @@ class Tally:
     missing: int = 0  # jobs whose dataset is not at hand
     stopped: str = ""  # why it ended before all was done
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether all jobs have a score."""
-        return not (self.failed or self.missing or self.stopped)
-
 
 def to_do(jobs: Iterable[Job], store: Store, retry: bool) -> list[Job]:
     """Return the jobs without a result, and the failed ones on request."""
-    done = set(store.rows()) - (store.failed() if retry else set())
+    done = set(store.rows()) - (set(store.failed()) if retry else set())
     return [job for job in jobs if job.key not in done]
 
 
 def run(jobs: list[Job], store: Store, n_jobs: int = -1, hours: float | None = None, retry: bool = False) -> Tally:
     """Do what is missing, and nothing else."""
     tally = Tally()
-    work, missing = _with_data(to_do(jobs, store, retry))
-    tally.missing = len(missing)
     deadline = time.monotonic() + 3600 * hours if hours else float("inf")
-    again = store.failed() if retry else set()
+    again = store.failed() if retry else {}
+    cores = n_jobs if n_jobs > 0 else os.cpu_count() or 1
     os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
     before = signal.signal(signal.SIGTERM, _interrupted)
     every = 0.5 if sys.stderr.isatty() else 60  # seconds; a log file wants few lines
     try:
+        work, missing = _with_data(to_do(jobs, store, retry))
+        tally.missing = len(missing)
         with tqdm(total=len(work), unit="job", smoothing=0.05, mininterval=every, dynamic_ncols=True) as bar:
             # Nothing may run beside what is timed.
-            for part, cores in (
-                ([job for job in work if job.kind != "timing"], n_jobs),
+            for part, n in (
+                ([job for job in work if job.kind != "timing"], cores),
                 ([job for job in work if job.kind == "timing"], 1),
             ):
-                _spread(store.take(part, again), cores, deadline, store, tally, bar)
+                with contextlib.closing(store.take(part, again)) as claims:
+                    for job, outcome in spread(_until(deadline, claims), n):
+                        _keep(store, tally, job, outcome)
+                        bar.set_postfix_str(f"{tally.failed} failed, {job.data} {job.method}"[-60:], refresh=False)
+                        bar.update()
     except KeyboardInterrupt:
         tally.stopped = "interrupted"
     except TimeoutError:
         tally.stopped = f"the {hours:g} hours are over"
-    except TerminatedWorkerError:
-        tally.stopped = "a worker died (out of memory?)"
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        if error.errno not in NO_SPACE:
             raise
         tally.stopped = f"no space left for {store.folder} (what was finished before is kept): free some"
     finally:
@@ -78,37 +79,85 @@ def run(jobs: list[Job], store: Store, n_jobs: int = -1, hours: float | None = N
     return tally
 
 
-def _spread(claims: Iterator[Job], n_jobs: int, deadline: float, store: Store, tally: Tally, bar: tqdm[Any]) -> None:
-    """Do jobs in so many processes, and keep each result as it comes."""
-    at_hand: dict[str, Job] = {}
+def spread(jobs: Iterator[Job], n: int) -> Iterator[tuple[Job, Outcome]]:
+    """Do jobs in `n` processes; yield each outcome as it comes.
+
+    When a process dies, every job at hand is suspect, and is done again alone: the one that dies alone has failed.
+    """
+    at_hand: dict[Future[Outcome], Job] = {}
+    pool = _pool(n)
     is_over = False
-
-    def claimed() -> Iterator[Any]:
-        nonlocal is_over
-        for job in claims:
-            if is_over := time.monotonic() > deadline:
-                return
-            at_hand[job.key] = job
-            yield delayed(_measured)(job)
-
     try:
-        with parallel_config("loky", inner_max_num_threads=1), contextlib.closing(claims):
-            parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="n_jobs", batch_size=1)
-            for job, outcome in parallel(claimed()):
-                _keep(store, tally, job, outcome)
-                del at_hand[job.key]
-                bar.set_postfix_str(f"{tally.failed} failed, {job.data} {job.method}"[-60:], refresh=False)
-                bar.update()
-    except TerminatedWorkerError:
-        for job in at_hand.values():
-            _keep(store, tally, job, Outcome(error="the worker died (out of memory?)"))
-        raise
+        while True:
+            while len(at_hand) < n and not is_over:
+                try:
+                    job = next(jobs, None)
+                except TimeoutError:  # what is at hand is finished first
+                    is_over = True
+                    break
+                if job is None:
+                    break
+                at_hand[pool.submit(measure, job)] = job
+            if not at_hand:
+                break
+            finished, _ = wait(at_hand, return_when=FIRST_COMPLETED)
+            suspects = []
+            for future in finished:
+                job = at_hand.pop(future)
+                try:
+                    yield job, future.result()
+                except BrokenProcessPool:
+                    suspects.append(job)
+            if suspects:
+                suspects += at_hand.values()
+                at_hand.clear()
+                pool = _pool(n)
+                for job in suspects:
+                    yield job, _alone(job)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for process in multiprocessing.active_children() if at_hand else ():
+            process.kill()
     if is_over:
         raise TimeoutError
 
 
-def _measured(job: Job) -> tuple[Job, Outcome]:
-    return job, measure(job)
+def _alone(job: Job) -> Outcome:
+    with _pool(1) as pool:
+        try:
+            return pool.submit(measure, job).result()
+        except BrokenProcessPool:
+            return Outcome(error="the process died (out of memory?)")
+
+
+def _pool(n: int) -> ProcessPoolExecutor:
+    pool = ProcessPoolExecutor(n, multiprocessing.get_context("spawn"), _begin_worker)
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as the processes do from their first moment
+    try:
+        pool.submit(int)  # which starts them
+    finally:
+        signal.signal(signal.SIGINT, before)
+    return pool
+
+
+def _begin_worker() -> None:
+    """Leave Ctrl-C to the runner, and go when it is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # where it is not inherited
+    parent = multiprocessing.parent_process()
+
+    def follow() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()
+
+
+def _until(deadline: float, jobs: Iterator[Job]) -> Iterator[Job]:
+    for job in jobs:
+        if time.monotonic() > deadline:
+            raise TimeoutError
+        yield job
 
 
 def _keep(store: Store, tally: Tally, job: Job, outcome: Outcome) -> None:

@@ -17,11 +17,12 @@ from statsmodels.stats.multitest import multipletests
 
 ALPHA = 0.05
 TEST_TO_TRAIN = 0.25  # a fifth is held out
+FEWEST = 5  # datasets for a statement on all of them
 
 
 @dataclass(frozen=True)
 class Scores:
-    """Scores by dataset and seed (rows) and method (columns); seeds that not all methods have are left out."""
+    """Scores by dataset and seed (rows) and method (columns); NaN where there is none."""
 
     table: pd.DataFrame
     metric: str
@@ -30,8 +31,9 @@ class Scores:
     def of(cls, frame: pd.DataFrame) -> Scores:
         """Take a frame with dataset, method, seed, metric and score."""
         (metric,) = frame["metric"].unique()
-        table = frame.pivot_table(index=["dataset", "seed"], columns="method", values="score", sort=False)
-        return cls(table.dropna(), metric)
+        rows = frame[["dataset", "seed"]].drop_duplicates()
+        table = frame.pivot(index=["dataset", "seed"], columns="method", values="score")
+        return cls(table.loc[pd.MultiIndex.from_frame(rows)], metric)
 
     @property
     def larger_is_better(self) -> bool:
@@ -43,9 +45,24 @@ class Scores:
         """Return the datasets in their order."""
         return list(self.table.index.unique("dataset"))
 
+    @property
+    def methods(self) -> list[str]:
+        """Return the methods."""
+        return list(self.table.columns)
+
+    @property
+    def splits(self) -> str:
+        """Return how many splits the datasets have, as text."""
+        counts = self.table.groupby("dataset").size()
+        return f"{counts.min()}" if counts.min() == counts.max() else f"{counts.min()} to {counts.max()}"
+
+    def among(self, *methods: str) -> Scores:
+        """Keep some methods, and the splits that all of them have: what can be compared."""
+        return Scores(self.table[list(methods)].dropna(), self.metric)
+
     def without(self, *methods: str) -> Scores:
-        """Leave methods out."""
-        return Scores(self.table.drop(columns=list(methods), errors="ignore"), self.metric)
+        """Compare all methods but these."""
+        return self.among(*[method for method in self.methods if method not in methods])
 
     def means(self) -> pd.DataFrame:
         """Return the mean per dataset and method."""
@@ -96,27 +113,30 @@ def adjusted(p: pd.Series) -> pd.Series:
 def paired_gain(scores: Scores, method: str, base: str) -> pd.DataFrame:
     """Compare two methods, declared before looking, on every dataset.
 
-    The gain is the relative reduction of the error (1 - AUC for classification), in %. Splits of one dataset overlap:
-    the variance of the mean difference is that of Nadeau and Bengio (2003), (1/n + test/train) s², for the interval
-    and for `p`; `naive_p` is the plain paired t-test's.
+    The gain is the relative reduction of the mean error (1 - AUC for classification), in %: one minus a ratio of
+    means, whose standard error is that of its linearization. `p` is of the mean difference. (The two can disagree,
+    where one split outweighs the others.) Splits of one dataset overlap, so all variances of means are those of Nadeau
+    and Bengio (2003), (1/n + test/train) s²; `naive_p` is the plain paired t-test's.
     """
     found = []
-    for dataset, table in scores.errors().groupby("dataset", sort=False):
-        difference = table[base] - table[method]
-        n, scale = len(difference), 100 / table[base].mean()
-        error = np.sqrt((1 / n + TEST_TO_TRAIN) * difference.var(ddof=1)) if n > 1 else np.nan
-        same = np.allclose(table[base], table[method], rtol=1e-12, atol=0)
-        mean = 0.0 if same else difference.mean()
+    for dataset, table in scores.among(method, base).errors().groupby("dataset", sort=False):
+        mine, theirs = table[method], table[base]
+        difference = theirs - mine
+        n, same = len(difference), np.allclose(theirs, mine, rtol=1e-12, atol=0)
+        ratio = 1.0 if same else mine.mean() / theirs.mean()
+        error = 100 * _mean_error(mine - ratio * theirs) / theirs.mean()
         reach = stats.t.ppf(1 - ALPHA / 2, n - 1) * error if n > 1 else np.nan
-        with np.errstate(divide="ignore"):  # a difference that never varies
-            p = 1.0 if same or n < 2 else 2 * stats.t.sf(np.divide(abs(mean), error), n - 1)
+        with np.errstate(divide="ignore", invalid="ignore"):  # a difference that never varies
+            t = np.divide(abs(difference.mean()), _mean_error(difference))
+        p = 1.0 if same or n < 2 else 2 * stats.t.sf(t, n - 1)
+        gain = 100 * (1 - ratio)
         found.append(
             {
                 "dataset": dataset,
-                "gain": mean * scale,
-                "low": (mean - reach) * scale,
-                "high": (mean + reach) * scale,
-                "standard_error": error * scale,
+                "gain": gain,
+                "low": gain - reach,
+                "high": gain + reach,
+                "standard_error": error,
                 "wins": int((difference > 0).sum()),
                 "n": n,
                 "p": p,
@@ -125,6 +145,32 @@ def paired_gain(scores: Scores, method: str, base: str) -> pd.DataFrame:
         )
     table = pd.DataFrame(found).set_index("dataset")
     return table.assign(adjusted_p=adjusted(table["p"]), adjusted_naive_p=adjusted(table["naive_p"]))
+
+
+def _mean_error(values: pd.Series) -> float:
+    """Return the standard error of a mean over overlapping splits."""
+    return float(np.sqrt((1 / len(values) + TEST_TO_TRAIN) * values.var(ddof=1))) if len(values) > 1 else np.nan
+
+
+def gains_beside(ours: pd.DataFrame, paper: pd.DataFrame) -> pd.DataFrame:
+    """Put two tables of `paired_gain` beside each other; noise is what Welch's test calls so (p >= 0.05)."""
+    both = ours.merge(paper, left_index=True, right_index=True, suffixes=("_ours", "_paper"))
+    moments = [
+        both[f"{name}_{who}"].to_numpy(float) for who in ("ours", "paper") for name in ("gain", "standard_error", "n")
+    ]
+    with np.errstate(invalid="ignore", divide="ignore"):  # of what has no variance
+        for place in (1, 4):
+            moments[place] = moments[place] * np.sqrt(moments[place + 1])
+        p = stats.ttest_ind_from_stats(*moments, equal_var=False).pvalue
+    same = both["gain_ours"] == both["gain_paper"]
+    return pd.DataFrame(
+        {
+            "paper_gain": both["gain_paper"],
+            "our_gain": both["gain_ours"],
+            "difference": both["gain_ours"] - both["gain_paper"],
+            "p": np.where(same, 1.0, p),
+        }
+    )
 
 
 def win_tie_loss(gains: pd.DataFrame, p: str = "adjusted_p") -> tuple[int, int, int]:
@@ -146,7 +192,7 @@ class Interval:
 def mean_gain(gains: pd.DataFrame) -> Interval:
     """Return the mean of the datasets' gains, bootstrapped over the datasets."""
     gain = gains["gain"].to_numpy()
-    if len(gain) < 2:
+    if len(gain) < FEWEST or np.ptp(gain) == 0:
         return Interval(float(gain.mean()), np.nan, np.nan)
     found = stats.bootstrap(
         (gain,), np.mean, confidence_level=1 - ALPHA, method="BCa", rng=np.random.default_rng(0)
@@ -163,14 +209,15 @@ class CriticalDifference:
     nemenyi_p: pd.DataFrame
 
 
-def critical_difference(scores: Scores) -> CriticalDifference:
-    """Compare all methods at once: Friedman's test, then Nemenyi's."""
-    means = scores.means() if not scores.larger_is_better else -scores.means()
-    shared = means.rank(axis=1)
+def critical_difference(scores: Scores) -> CriticalDifference | None:
+    """Compare all methods at once: Friedman's test, then Nemenyi's; for three or more on enough datasets."""
+    found = ranks(scores)
+    if len(found.columns) < 3 or len(found) < FEWEST:
+        return None
     return CriticalDifference(
-        shared.mean().sort_values(),
-        float(stats.friedmanchisquare(*means.to_numpy().T).pvalue),
-        scikit_posthocs.posthoc_nemenyi_friedman(means.reset_index(drop=True)),
+        found.mean().sort_values(),
+        float(stats.friedmanchisquare(*found.to_numpy().T).pvalue),
+        scikit_posthocs.posthoc_nemenyi_friedman(found.reset_index(drop=True)),
     )
 
 
@@ -206,4 +253,4 @@ def cells_beside(ours: pd.DataFrame, paper: pd.DataFrame) -> pd.DataFrame:
                 "agrees": bool(interval.low <= 0 <= interval.high),
             }
         )
-    return pd.DataFrame(found)
+    return pd.DataFrame(found, columns=["grid", "row", "col", "ours", "paper", "low", "high", "agrees"])

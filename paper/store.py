@@ -15,8 +15,8 @@ import json
 import os
 import platform
 import uuid
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, fields
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -28,8 +28,8 @@ from filelock import FileLock, Timeout
 from paper.jobs import Job
 from paper.measure import Outcome
 
-JOB = [field.name for field in fields(Job)]
-OUTCOME = [field.name for field in fields(Outcome)]
+JOB = [each.name for each in fields(Job)]
+OUTCOME = [each.name for each in fields(Outcome)]
 COLUMNS = ["key", *JOB, *OUTCOME[:-1], "environment", "error"]
 NUMBERS = ["max_bins", "seed", "max_rows", "score", "rows", "features", "bins", "bin_seconds", "train_seconds"]
 ENVIRONMENTS = "environments.json"
@@ -38,8 +38,21 @@ PACKAGES = (
 )  # fmt: skip
 
 
+Row = dict[str, str]
+
+
 class StoreError(Exception):
     """A folder of results that cannot be used; the message says what to do."""
+
+
+@dataclass
+class _File:
+    """What has been read of a file so far."""
+
+    inode: int
+    end: int = 0
+    rows: dict[str, Row] = field(default_factory=dict)
+    broken: int = 0
 
 
 class Store:
@@ -47,25 +60,30 @@ class Store:
 
     def __init__(self, folder: Path | str) -> None:
         self.folder = Path(folder)
-        self.broken = 0
-        """Rows that cannot be read: their jobs count as not done."""
-        self._rows: dict[str, dict[str, str]] = {}
-        self._read_to: dict[Path, int] = {}
+        self._files: dict[Path, _File] = {}
 
-    def rows(self) -> dict[str, dict[str, str]]:
+    def rows(self) -> dict[str, Row]:
         """Return the newest row of every job by its key; reads only what was added since the last call."""
-        for path in sorted(self.folder.glob("*.csv")):
-            self._read(path)
-        return self._rows
+        found: dict[str, Row] = {}
+        paths = sorted(self.folder.glob("*.csv"))
+        self._files = {path: file for path, file in self._files.items() if path in paths}
+        for path in paths:
+            found.update(self._read(path))
+        return found
+
+    @property
+    def broken(self) -> int:
+        """Rows that cannot be read: their jobs count as not done."""
+        return sum(file.broken for file in self._files.values())
 
     def frame(self) -> pd.DataFrame:
         """Return all rows, failed ones too, as a frame."""
         frame = pd.DataFrame(self.rows().values(), columns=COLUMNS, dtype=str)
         return frame.assign(**{name: pd.to_numeric(frame[name]) for name in NUMBERS})
 
-    def failed(self) -> set[str]:
-        """Return the keys of the jobs whose newest row is an error."""
-        return {key for key, row in self.rows().items() if row["error"]}
+    def failed(self) -> dict[str, Row]:
+        """Return the jobs whose newest row is an error."""
+        return {key: row for key, row in self.rows().items() if row["error"]}
 
     def append(self, job: Job, outcome: Outcome) -> None:
         """Add a result."""
@@ -86,22 +104,29 @@ class Store:
                 file.flush()
                 os.fsync(file.fileno())
 
-    def take(self, jobs: Iterable[Job], retry: Iterable[str] = ()) -> Iterator[Job]:
-        """Yield the jobs that nobody has done or is at, each as it is claimed."""
-        retry = set(retry)
+    def take(self, jobs: Iterable[Job], again: Mapping[str, Row] | None = None) -> Iterator[Job]:
+        """Yield the jobs that nobody has done or is at, each as it is claimed.
+
+        `again` holds rows that do not count: failures as they were found. A row that somebody adds after that does.
+        """
+        again = again or {}
         claims = self.folder / ".claims"
         claims.mkdir(parents=True, exist_ok=True)
         mine = claims / uuid.uuid4().hex
+        held = FileLock(f"{mine}.lock")
         try:
-            with FileLock(f"{mine}.lock"):
-                for job in jobs:
-                    with self._lock():
-                        if (job.key in self.rows() and job.key not in retry) or job.key in self._claimed(mine):
-                            continue
-                        with mine.open("a") as file:
-                            file.write(job.key + "\n")
-                    yield job
+            with self._lock():
+                held.acquire()
+            for job in jobs:
+                with self._lock():
+                    row = self.rows().get(job.key)
+                    if (row is not None and row != again.get(job.key)) or job.key in self._claimed(mine):
+                        continue
+                    with mine.open("a") as file:
+                        file.write(job.key + "\n")
+                yield job
         finally:
+            held.release()
             mine.unlink(missing_ok=True)
             Path(f"{mine}.lock").unlink(missing_ok=True)
 
@@ -124,37 +149,70 @@ class Store:
     def _lock(self) -> FileLock:
         return FileLock(self.folder / ".lock")
 
-    def _read(self, path: Path) -> None:
-        start = self._read_to.get(path, 0)
-        with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
-            if os.fstat(file.fileno()).st_size < start:  # somebody else's file by now
-                start = 0
-            file.seek(start)
+    def _read(self, path: Path) -> dict[str, Row]:
+        """Return a file's rows by key, having read what is new in it."""
+        try:
+            file = path.open("rb")
+        except FileNotFoundError:
+            self._files.pop(path, None)
+            return {}
+        with file:
+            facts = os.fstat(file.fileno())
+            state = self._files.get(path)
+            if state is None or state.inode != facts.st_ino or state.end > facts.st_size:
+                state = _File(facts.st_ino)
+            file.seek(state.end)
             data = file.read()
-            whole = data[: data.rfind(b"\n") + 1]
-            self._read_to[path] = start + len(whole)
-            lines = csv.reader(io.StringIO(whole.decode("utf-8", "replace")))
-            if start == 0 and (header := next(lines, COLUMNS)) != COLUMNS:
-                del self._read_to[path]
-                raise StoreError(
-                    f"{path} was written by another version (its columns are {','.join(header)}): "
-                    "move it away, or name another folder with --results"
-                )
-            for line in lines:
-                row = dict(zip(COLUMNS, line, strict=False))
-                if len(line) != len(COLUMNS) or not (row["score"] or row["error"]):
-                    self.broken += 1
-                else:
-                    self._rows[row["key"]] = row
+        whole = data[: data.rfind(b"\n") + 1].decode("utf-8", "replace").splitlines()
+        if state.end == 0 and whole and (header := whole.pop(0)) != ",".join(COLUMNS):
+            raise StoreError(
+                f"{path} was written by another version (its columns are {header}): "
+                "move it away, or name another folder with --results"
+            )
+        for line in whole:
+            row = _row(line)
+            if row is None:
+                state.broken += 1
+            else:
+                state.rows[row["key"]] = row
+        state.end += data.rfind(b"\n") + 1
+        self._files[path] = state
+        return state.rows
 
     def _note_environment(self) -> None:
         key, facts = environment()
         path = self.folder / ENVIRONMENTS
-        known = json.loads(path.read_text()) if path.exists() else {}
+        known = read_environments(self.folder)
         if key not in known:
             temporary = path.with_suffix(".tmp")
-            temporary.write_text(json.dumps({**known, key: facts}, indent=1, sort_keys=True) + "\n")
+            with temporary.open("w", encoding="utf-8") as file:
+                file.write(json.dumps({**known, key: facts}, indent=1, sort_keys=True) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
             temporary.replace(path)
+
+
+def read_environments(folder: Path) -> dict[str, dict[str, str]]:
+    """Return what the results were made with; nothing, if that cannot be read."""
+    try:
+        found = json.loads((folder / ENVIRONMENTS).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _row(line: str) -> Row | None:
+    """Return a line's fields, if they are whole."""
+    fields = next(csv.reader([line]), [])
+    row = dict(zip(COLUMNS, fields, strict=False))
+    if len(fields) != len(COLUMNS) or not (row["score"] or row["error"]):
+        return None
+    try:
+        for name in NUMBERS:
+            float(row[name] or 0)
+    except ValueError:
+        return None
+    return row
 
 
 def _repair(path: Path) -> None:
@@ -188,6 +246,6 @@ def environment() -> tuple[str, dict[str, str]]:
 def _cpu() -> str:
     model = ""
     with contextlib.suppress(OSError):
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
         model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), "")
     return f"{os.cpu_count()} x {model or platform.processor() or 'unknown processor'}"

@@ -47,21 +47,35 @@ class Table:
     def write(self, folder: Path) -> None:
         """Write all three forms."""
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{self.name}.md").write_text(self.markdown())
-        (folder / f"{self.name}.tex").write_text(self.latex())
+        (folder / f"{self.name}.md").write_text(self.markdown(), encoding="utf-8")
+        (folder / f"{self.name}.tex").write_text(self.latex(), encoding="utf-8")
         self.numbers.to_csv(folder / f"{self.name}.csv", index=False, float_format="%.9g")
 
 
-_LATEX = {"±": r"$\pm$", "†": r"$\dagger$", "−": "$-$", "≤": r"$\le$", "²": "$^2$", "…": r"\dots{}", STAR: r"$\star$"}
+_LATEX = {
+    **{sign: rf"\{sign}" for sign in "&%$#_{}"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "…": r"\dots{}",
+    "±": r"$\pm$",
+    "−": "$-$",
+    "≤": r"$\le$",
+    "≥": r"$\ge$",
+    "≈": r"$\approx$",
+    PARTIAL: r"$\dagger$",
+    STAR: r"$\star$",
+}
+_LATEX_TOKEN = re.compile(r"\*\*(?P<bold>.+?)\*\*|10\^(?P<power>-?\d+)|(?P<sign>.)", re.DOTALL)
 
 
 def _latex(text: object) -> str:
-    escaped = re.sub(r"([&%$#_{}])", r"\\\1", str(text))
-    escaped = re.sub(r"\*\*(.+?)\*\*", r"\\textbf{\1}", escaped)
-    escaped = re.sub(r"10\^(-?\d+)", r"$10^{\1}$", escaped)
-    for sign, command in _LATEX.items():
-        escaped = escaped.replace(sign, command)
-    return escaped
+    def translated(token: re.Match[str]) -> str:
+        if token["bold"]:
+            return rf"\textbf{{{_latex(token['bold'])}}}"
+        return f"$10^{{{token['power']}}}$" if token["power"] else _LATEX.get(token["sign"], token["sign"])
+
+    return _LATEX_TOKEN.sub(translated, str(text))
 
 
 def all_tables(evidence: Evidence) -> Iterator[Table]:
@@ -79,6 +93,7 @@ def all_tables(evidence: Evidence) -> Iterator[Table]:
     if len(evidence.alternatives):
         yield alternatives(evidence)
     if len(evidence.draws):
+        yield agreement(evidence)
         for grid in GRIDS:
             if (evidence.draws["grid"] == grid).any():
                 yield grid_table(evidence, grid)
@@ -134,21 +149,20 @@ def reciprocal_ranks(evidence: Evidence) -> Table:
     frame = pd.DataFrame(numbers)
     methods = [method for method in METHOD_ORDER if method in frame]
     shown = frame[["track", "max_bins", "learner"]].assign(
-        results=[f"{PAPER}'s" if b.source == PAPER else f"ours, {b.protocol}" for b in evidence.real],
+        results=[benchmark.who for benchmark in evidence.real],
         datasets=frame["datasets"],
         **{method: frame[method].map(lambda value: "" if np.isnan(value) else f"{value:.2f}") for method in methods},
     )
-    title = f"Mean reciprocal rank over the datasets ({UNBINNED} not ranked)"
-    return Table("mrr", title, shown, frame.drop(columns="source").assign(source=[b.source for b in evidence.real]))
+    return Table("mrr", f"Mean reciprocal rank over the datasets ({UNBINNED} not ranked)", shown, frame)
 
 
 def score_table(evidence: Evidence, benchmark: Benchmark, scores: Scores) -> Table:
     """Return the paper's table: mean and standard error, bold where the best beats the runner-up."""
-    means, errors = scores.means(), scores.standard_errors()
+    means, errors = scores.means(), scores.standard_errors()  # of each method's own splits
     tests = evidence.winners[benchmark]
     methods = [method for method in METHOD_ORDER if method in means]
     shown, numbers = [], []
-    for dataset in scores.datasets:
+    for dataset in tests.index:
         exponent = 0 if scores.larger_is_better else math.floor(math.log10(means.loc[dataset, "quantile"]))
         test = tests.loc[dataset]
         clear = test["adjusted_p"] < ALPHA
@@ -158,14 +172,16 @@ def score_table(evidence: Evidence, benchmark: Benchmark, scores: Scores) -> Tab
         number = {"dataset": dataset, "best": test["best"], "adjusted_p": test["adjusted_p"], "bold": clear}
         for method in methods:
             mean, error = means.loc[dataset, method], errors.loc[dataset, method]
+            if np.isnan(mean):
+                row[method] = ""
+                continue
             text = f"{mean / 10.0**exponent:.3f} ± {error / 10.0**exponent:.3f}"
             row[method] = f"**{text}**" if clear and method == test["best"] else text
             number |= {method: mean, f"{method}_se": error}
         shown.append(row)
         numbers.append(number)
-    splits = scores.table.groupby("dataset").size().max()
     metric = "ROC AUC" if scores.larger_is_better else "MSE"
-    title = f"{benchmark.title}. {metric}, mean ± standard error over {splits} splits"
+    title = f"{benchmark.title}. {metric}, mean ± standard error over {scores.splits} splits"
     note = f"Bold: the best beats the runner-up (paired t-test, Benjamini-Hochberg, p < {ALPHA})."
     notes = (note, *_notes(evidence, scores.datasets, benchmark))
     return Table(f"scores-{benchmark.name}", title, pd.DataFrame(shown), pd.DataFrame(numbers), notes)
@@ -188,8 +204,8 @@ def pair_table(evidence: Evidence, benchmark: Benchmark, scores: Scores) -> Tabl
     error = "1 − AUC" if scores.larger_is_better else "MSE"
     title = f"k-means against {benchmark.base}. {benchmark.title}"
     note = (
-        f"Gain: reduction of the mean {error}. Interval and p: Nadeau-Bengio; adjusted: Benjamini-Hochberg; "
-        "naive: the plain paired t-test."
+        f"Gain: reduction of the mean {error}. Interval (of the ratio of means) and p (of their difference): "
+        "Nadeau-Bengio; adjusted: Benjamini-Hochberg; naive: the plain paired t-test."
     )
     notes = (note, *_notes(evidence, scores.datasets, benchmark))
     return Table(f"pair-{benchmark.name}", title, shown, gains.reset_index(), notes)
@@ -206,7 +222,7 @@ def summary(evidence: Evidence) -> Table:
                 "benchmark": benchmark.title,
                 "base": benchmark.base,
                 "datasets": len(gains),
-                "splits": int(gains["n"].max()),
+                "splits": scores.splits,
                 "corrected": "/".join(map(str, stats.win_tie_loss(gains))),
                 "naive": "/".join(map(str, stats.win_tie_loss(gains, "adjusted_naive_p"))),
                 "mean_gain": mean.mean,
@@ -239,54 +255,41 @@ def beside_table(evidence: Evidence, benchmark: Benchmark) -> Table | None:
     published = evidence.find(benchmark.track, benchmark.max_bins, benchmark.learner, PAPER, "paper")
     if published is None:
         return None
-    frame = gains_beside(evidence.real[benchmark], evidence.real[published])
+    ours, theirs = evidence.real[benchmark], evidence.real[published]
+    frame = stats.gains_beside(*(stats.paired_gain(scores, "kmeans", "quantile") for scores in (ours, theirs)))
+    quantile = {"paper": theirs.means()["quantile"], "ours": ours.means()["quantile"]}
     shown = pd.DataFrame(
         {
-            "dataset": [marked(evidence, None, name) for name in frame["dataset"]],
-            "quantile, paper": [f"{value:.4g}" for value in frame["paper_quantile"]],
-            "quantile, ours": [f"{value:.4g}" for value in frame["our_quantile"]],
+            "dataset": [marked(evidence, benchmark, name) for name in frame.index],
+            "quantile, paper": [f"{quantile['paper'][name]:.4g}" for name in frame.index],
+            "quantile, ours": [f"{quantile['ours'][name]:.4g}" for name in frame.index],
             "gain, paper": [_percent(value) for value in frame["paper_gain"]],
             "gain, ours": [_percent(value) for value in frame["our_gain"]],
             "difference": [_percent(value) for value in frame["difference"]],
-            "within noise": ["yes" if within else "**no**" for within in frame["within_noise"]],
+            "within noise": ["" if np.isnan(p) else "yes" if p >= ALPHA else "**no**" for p in frame["p"]],
         }
     )
     title = f"Ours beside the paper's, k-means against quantile. {benchmark.title}"
-    note = "Within noise: the difference of the gains is inside its joint 95 % interval (Nadeau-Bengio variances)."
-    notes = (note, *_notes(evidence, list(frame["dataset"]), benchmark))
-    return Table(f"beside-{benchmark.name}", title, shown, frame, notes)
-
-
-def gains_beside(ours: Scores, paper: Scores) -> pd.DataFrame:
-    """Return our gains and the paper's by dataset."""
-    mine, theirs = (stats.paired_gain(scores, "kmeans", "quantile") for scores in (ours, paper))
-    both = mine.join(theirs, lsuffix="_ours", rsuffix="_paper", how="inner")
-    difference = both["gain_ours"] - both["gain_paper"]
-    noise = 1.96 * np.hypot(both["standard_error_ours"], both["standard_error_paper"])
-    return pd.DataFrame(
-        {
-            "dataset": both.index,
-            "paper_quantile": paper.means()["quantile"].reindex(both.index).to_numpy(),
-            "our_quantile": ours.means()["quantile"].reindex(both.index).to_numpy(),
-            "paper_gain": both["gain_paper"].to_numpy(),
-            "our_gain": both["gain_ours"].to_numpy(),
-            "difference": difference.to_numpy(),
-            "within_noise": (difference.abs() <= noise).to_numpy(),
-        }
-    )
+    note = f"Within noise: Welch's test of the two gains, with Nadeau-Bengio variances, has p ≥ {ALPHA}, not adjusted."
+    notes = (note, *_notes(evidence, list(frame.index), benchmark))
+    return Table(f"beside-{benchmark.name}", title, shown, frame.reset_index(), notes)
 
 
 def alternatives(evidence: Evidence) -> Table:
     """Return the other ways to bin: score, bins, and what they cost."""
-    groups = evidence.alternatives.groupby(["dataset", "protocol", "learner", "max_bins", "method"], sort=False)
-    frame = groups.agg(
-        splits=("score", "size"),
-        mse=("score", "mean"),
-        mse_se=("score", "sem"),
-        most_bins=("bins", "max"),
-        bin_seconds=("bin_seconds", "mean"),
-        train_seconds=("train_seconds", "mean"),
-    ).reset_index()
+    setting = ["protocol", "max_rows", "learner", "max_bins"]
+    frame = (
+        evidence.alternatives.groupby(["dataset", *setting, "method"], sort=False)
+        .agg(
+            splits=("score", "size"),
+            mse=("score", "mean"),
+            mse_se=("score", "sem"),
+            most_bins=("bins", "max"),
+            bin_seconds=("bin_seconds", "mean"),
+            train_seconds=("train_seconds", "mean"),
+        )
+        .reset_index()
+    )
     shown = pd.DataFrame(
         {
             "dataset": [marked(evidence, None, name) for name in frame["dataset"]],
@@ -297,11 +300,40 @@ def alternatives(evidence: Evidence) -> Table:
             "training, s": [f"{seconds:.2f}" for seconds in frame["train_seconds"]],
         }
     )
-    setting = frame.iloc[0]
-    how = f"{setting['learner']}, {setting['max_bins']} bins, protocol {setting['protocol']}"
+    protocol, max_rows, learner, max_bins = frame.loc[0, setting]
+    how = f"{learner}, {max_bins} bins, protocol {protocol}"
     title = f"Other ways to bin: {how}, {frame['splits'].max()} splits"
-    note = "kmeans, kmeans++ and optimal are boostbins'; milp is optbinning's ContinuousOptimalBinning."
+    if max_rows:
+        title += f", at most {max_rows:,} rows"
+    note = (
+        "kmeans, kmeans++ and optimal are boostbins'; milp is optbinning's ContinuousOptimalBinning. "
+        "Seconds of one core, with other jobs beside it."
+    )
     return Table("alternatives", title, shown, frame, (note,))
+
+
+def agreement(evidence: Evidence) -> Table:
+    """Return how many synthetic cells agree with the paper's, and which do not."""
+    cells = stats.cells_beside(evidence.draws, evidence.published_draws)
+    shown = [
+        {
+            "grid": number,
+            "cells": len(part),
+            "agree": int(part["agrees"].sum()),
+            "not": "; ".join(
+                f"{level_text(GRIDS[number].row_factor, cell.row)} x {level_text(GRIDS[number].col_factor, cell.col)}: "
+                f"{cell.ours:.1f} ({cell.paper:.1f})"
+                for cell in part[~part["agrees"]].itertuples()
+            ),
+        }
+        for number, part in cells.groupby("grid")
+    ]
+    agreed = int(cells["agrees"].sum())
+    title = f"{agreed} of {len(cells)} cells agree with the paper's ({agreed / max(len(cells), 1):.0%})"
+    note = (
+        "Agree: the 95 % interval (Welch) of the difference of the means has 0. Not: row x column: ours (the paper's)."
+    )
+    return Table("agreement", title, pd.DataFrame(shown), cells, (note,))
 
 
 def grid_table(evidence: Evidence, number: int) -> Table:
@@ -352,6 +384,7 @@ def timing(evidence: Evidence) -> Table:
     shown.columns = [name if isinstance(name, str) else f"{name:,} rows" for name in shown.columns]
     note = (
         "Cuts and codes, 255 bins, one thread, best of three. Reference: NumPy; scikit-learn's KMeans; kmeans1d. "
+        "boostbins finds the cuts on at most 32,768 cells of the column, the references on every row. "
         "Training: XGBoost hist, 100 trees on that column. Blank: takes many minutes, or more memory than there is."
     )
     return Table("timing", "Seconds to bin one column", shown, frame, (note,))

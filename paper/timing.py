@@ -52,7 +52,8 @@ def seconds(shape: str, rows: int, implementation: str, method: str, max_bins: i
     """Return how long it takes to bin a column: to find the cuts and to encode all rows."""
     x = SHAPES[shape](np.random.default_rng(seed), rows)
     if implementation == "xgboost":
-        work = partial(_train, x)
+        y = 2 * x + np.random.default_rng(0).normal(0, 0.1, rows)
+        work = partial(_train, x, y)
     elif implementation == "boostbins":
         work = partial(_boostbins, x, SUMMARY_METHODS[method], max_bins)
     else:
@@ -96,8 +97,7 @@ def _reference_centers(x: Column, method: str, max_bins: int) -> Column:
     return np.asarray(found.cluster_centers_).ravel()
 
 
-def _train(x: Column) -> Any:
+def _train(x: Column, y: Column) -> Any:
     import xgboost
 
-    y = 2 * x + np.random.default_rng(0).normal(0, 0.1, len(x))
     return xgboost.XGBRegressor(tree_method="hist", max_bin=255, n_jobs=1).fit(x[:, None], y)

@@ -58,10 +58,8 @@ def test_the_catalogue_agrees_with_the_files():
 
 
 @needs_data
-def test_a_file_with_fewer_rows_than_the_suite_is_marked():
+def test_the_skew_is_the_papers():
     load.cache_clear()
-    assert load("regression/yprop_4_1").is_partial
-    assert not load("regression/Brazilian_houses").is_partial
     assert load("regression/Brazilian_houses").mean_skew == pytest.approx(30.23, abs=0.005)
 
 
@@ -70,7 +68,6 @@ def test_data_comes_from_the_folder_and_its_checksum_is_of_the_values(folder):
     first = load("regression/abalone")
     assert first.X.shape == (300, 7)
     assert first.y.tolist() == frame["target"].tolist()
-    assert first.is_partial
     load.cache_clear()
     put(folder, "regression/abalone")
     assert load("regression/abalone").checksum == first.checksum

@@ -16,13 +16,16 @@ import numpy as np
 import pytest
 from test_paper_data import put
 
-from paper import cli
+from paper import claims, cli, figures, run, tables
+from paper.datasets import BY_KEY
+from paper.evidence import Evidence
 from paper.jobs import EXPERIMENTS, Job, plan
 from paper.learners import LEARNERS
 from paper.measure import Outcome, measure
 from paper.store import COLUMNS, Store, StoreError
 
 ROOT = Path(__file__).parents[1]
+DATA = os.environ.get("BOOSTBINS_DATA")
 JOB = Job("real", "regression/abalone", "sklearn", "kmeans", 255, 0, "smoke", 1000)
 
 
@@ -99,6 +102,8 @@ def test_only_picks_datasets_and_methods():
         (["run", "real-255", "--max-rows", "10"], "max_rows must be at least 50, got 10"),
         (["run", "real-255", "--seeds", "x"], "must be N (the first N) or A-B, got 'x'"),
         (["run", "real-255", "--seeds", "0"], "must be N (the first N) or A-B, got '0'"),
+        (["run", "real-255", "--seeds=-3"], "must be N (the first N) or A-B, got '-3'"),
+        (["claims", "--results", "no/such/folder"], "there is no folder no/such/folder"),
         (["run", "real-255", "--hours", "0"], "hours must be more than 0, got 0"),
         (["run", "real-255", "--jobs", "0"], "jobs must not be 0"),
         (["run"], "EXPERIMENT"),
@@ -120,7 +125,7 @@ def test_every_learner_runs_every_method_on_the_same_splits(folder, name):
     # Few distinct values: every method cuts between all of them, so the same splits and draws give the same score.
     for key in ("regression/abalone", "classification/heloc"):
         r = np.random.default_rng(0)
-        n = LEARNERS[name] and {"regression/abalone": 7, "classification/heloc": 22}[key]
+        n = BY_KEY[key].features
         put(folder / "data", key, 300, **{f"f{i}": r.integers(0, 9, 300) for i in range(n)})
         methods = [m for m in LEARNERS[name].methods if m not in ("native", "exhaustive", "milp")]
         job = replace(JOB, data=key, learner=name, max_bins=63)
@@ -189,14 +194,19 @@ def test_failures_are_kept_and_shown_and_run_again_on_request(folder):
     command = ("run", "real-255", "--only", "abalone", "--seeds", 1, "--results", results)
     first = paper(*command)
     assert first.returncode == 1
-    assert "1 of them failed" in first.stdout
+    assert "5 done, 1 failed, 0 left" in first.stdout
     assert "NaN" in first.stderr
-    assert "0 done before" not in paper(*command).stdout
+    second = paper(*command)
+    assert second.returncode == 1
+    assert "0 done, 1 failed, 0 left" in second.stdout
+    assert "--retry" in second.stderr
     status = paper("status", "--results", results)
     assert status.returncode == 1
     assert "failed: regression/abalone sklearn exhaustive seed 0: ValueError: Input X contains NaN" in status.stdout
     put(folder / "data", "regression/abalone", 200)
-    assert paper(*command, "--retry").returncode == 0
+    third = paper(*command, "--retry")
+    assert third.returncode == 0
+    assert "1 done, 0 failed, 0 left" in third.stdout
     assert paper("status", "--results", results).returncode == 0
     report = paper("report", "--results", results, "--out", folder / "out")
     assert report.returncode == 0, report.stderr
@@ -217,11 +227,11 @@ def test_a_killed_run_goes_on_and_loses_nothing(folder):
         "--results",
         results,
     )
-    run = begin(*command)
-    while len(lines(results)) < 10 and run.poll() is None:
+    process = begin(*command)
+    while len(lines(results)) < 10 and process.poll() is None:
         time.sleep(0.01)
-    os.killpg(run.pid, signal.SIGKILL)
-    run.communicate()
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
     before = keys(results)
     assert 10 <= len(before) < 6 * 3 * 7 + 3
     path = next(results.glob("real-*.csv"))
@@ -236,15 +246,15 @@ def test_a_killed_run_goes_on_and_loses_nothing(folder):
 def test_an_interrupted_run_says_how_to_go_on(folder, number):
     results = folder / "results"
     command = ("run", "real-255", "--only", "abalone", "--seeds", 20, "--results", results)
-    run = begin(*command)
-    while len(lines(results)) < 3 and run.poll() is None:
+    process = begin(*command)
+    while len(lines(results)) < 3 and process.poll() is None:
         time.sleep(0.01)
     if number == signal.SIGINT:
-        os.killpg(run.pid, number)  # Ctrl-C goes to all of them
+        os.killpg(process.pid, number)  # Ctrl-C goes to all of them
     else:
-        run.send_signal(number)
-    _, errors = run.communicate(timeout=60)
-    assert run.returncode == 130
+        process.send_signal(number)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
     assert "stopped: interrupted. The same command goes on from here." in errors
     assert "Traceback" not in errors
     assert all(row["score"] for row in lines(results))
@@ -254,8 +264,8 @@ def test_an_interrupted_run_says_how_to_go_on(folder, number):
 def test_two_runners_share_a_folder(folder):
     results = folder / "results"
     command = ("run", "real-255", "--only", "abalone", "heloc", "--seeds", 10, "--jobs", 1, "--results", results)
-    runs = [begin(*command), begin(*command)]
-    outputs = [run.communicate(timeout=120) for run in runs]
+    processes = [begin(*command), begin(*command)]
+    outputs = [process.communicate(timeout=120) for process in processes]
     assert sorted(keys(results).values()) == [1] * (10 * 2 * 4 + 2)
     done = [int(out.split(" done, ")[0].rsplit(None, 1)[-1]) for out, _ in outputs]
     assert sum(done) == 82
@@ -291,7 +301,7 @@ def test_datasets_that_are_not_at_hand_are_named_and_left_out(folder, monkeypatc
     assert done.returncode == 1
     assert "left out: regression/pol is not at hand" in done.stderr
     assert "likewise classification/pol" in done.stderr
-    assert "(10 without data)" in done.stdout
+    assert "10 left (10 of them without data)" in done.stdout
     assert len(lines(folder / "results")) == 5
 
 
@@ -319,23 +329,116 @@ def test_a_broken_line_is_run_again_and_another_version_is_refused(tmp_path):
 
 
 def test_claims_of_a_dead_runner_are_free(tmp_path):
-    first, second = Store(tmp_path), Store(tmp_path)
     jobs = [replace(JOB, seed=seed) for seed in range(3)]
-    taking = first.take(jobs)
+    taking = Store(tmp_path).take(jobs)
     assert next(taking) == jobs[0]
-    others = second.take(jobs)
-    assert next(others) == jobs[1]
-    taking.close()  # as a dead process lets go of its lock
-    others.close()
-    assert list(Store(tmp_path).take(jobs)) == jobs
+    # What a killed runner leaves: a list that nobody holds the lock of.
+    dead = tmp_path / ".claims" / "0123"
+    dead.write_text(f"{jobs[1].key}\n")
+    dead.with_name("0123.lock").touch()
+    assert list(Store(tmp_path).take(jobs)) == jobs[1:]
+    assert not dead.exists()
+    taking.close()
+    assert not list((tmp_path / ".claims").iterdir())
+
+
+def test_a_job_that_another_runner_mended_is_not_run_again(tmp_path):
+    store = Store(tmp_path)
+    store.append(JOB, Outcome(error="no"))
+    again = store.failed()
+    assert list(store.take([JOB], again)) == [JOB]
+    Store(tmp_path).append(JOB, Outcome("mse", 1.0))
+    assert list(store.take([JOB], again)) == []
+
+
+def test_a_file_that_is_replaced_is_read_anew(tmp_path):
+    store, path = Store(tmp_path), tmp_path / JOB.file
+    store.append(JOB, Outcome("mse", 1.0))
+    assert set(store.rows()) == {JOB.key}
+    path.unlink()
+    assert store.rows() == {}
+    others = [replace(JOB, seed=seed) for seed in range(1, 4)]
+    for other in others:
+        Store(tmp_path).append(other, Outcome("mse", 1.0))
+    assert set(store.rows()) == {other.key for other in others}
+
+
+def test_one_open_quote_hides_one_row_only(tmp_path):
+    for seed in range(4):
+        Store(tmp_path).append(replace(JOB, seed=seed), Outcome("mse", 1.0))
+    path = tmp_path / JOB.file
+    path.write_text(path.read_text().replace("sklearn", '"sklearn', 1))
+    store = Store(tmp_path)
+    assert len(store.rows()) == 3
+    assert store.broken == 1
+
+
+def test_what_the_numbers_were_made_with_is_written_again_when_unreadable(tmp_path):
+    (tmp_path / "environments.json").write_text("{")
+    Store(tmp_path).append(JOB, Outcome("mse", 1.0))
+    assert "scikit-learn" in (tmp_path / "environments.json").read_text()
+
+
+def dies_on_three(number):
+    if number == 3:
+        os._exit(1)
+    return Outcome("mse", float(number))
+
+
+def test_only_the_job_that_kills_its_process_fails(monkeypatch):
+    monkeypatch.setattr("paper.run.measure", dies_on_three)
+    found = dict(run.spread(iter(range(8)), 2))
+    assert set(found) == set(range(8))
+    assert {number for number, outcome in found.items() if outcome.error} == {3}
+    assert "the process died" in found[3].error
+
+
+def test_results_on_different_data_are_told(tmp_path):
+    store = Store(tmp_path)
+    store.append(JOB, Outcome("mse", 1.0, checksum="one"))
+    store.append(replace(JOB, seed=1), Outcome("mse", 1.0, checksum="two"))
+    status = paper("status", "--results", tmp_path)
+    assert "results on different data are mixed (see the checksums): regression/abalone" in status.stdout
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run", "synthetic", "--seeds", 1, "--only", "1/0.01/5"],
+        ["run", "synthetic", "--only", "1/0.01/5", "quantile"],
+        ["run", "real-255", "--learner", "lightgbm", "--only", "abalone", "kmeans", "quantile"],
+        ["run", "alternatives", "--learner", "lightgbm", "--only", "abalone"],
+        ["run", "real-255", "--only", "abalone", "kmeans"],
+        ["run", "describe", "--only", "abalone"],
+    ],
+)
+def test_a_report_can_be_made_of_whatever_there_is(folder, words):
+    results = folder / "results"
+    done = paper(*words, "--results", results)
+    assert done.returncode == 0, done.stderr
+    evidence = Evidence(Store(results).frame())
+    assert len(list(tables.all_tables(evidence))) >= 9
+    assert len(list(figures.all_pictures(evidence))) >= 6
+    assert claims.table(evidence).shown.shape == (len(claims.CLAIMS), 6)
+
+
+def test_folders_that_cannot_be_written_are_named(folder):
+    (folder / "file").write_text("")
+    done = paper("run", "describe", "--only", "abalone", "--results", folder / "file")
+    assert done.returncode == 1
+    assert "file" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_the_whole_paper_in_small(folder):
-    """Protocol smoke: every experiment, then the page."""
+    """Protocol smoke: every experiment, then the page. On all datasets, where they are."""
     results = folder / "results"
-    experiments = ("real-255", "real-63", "alternatives", "synthetic", "timing", "describe")
-    only = ("abalone", "diamonds", "heloc", "1/0.01/5", "1/0.01/10", "uniform/10000")
-    done = paper("run", *experiments, "--only", *only, "--results", results)
+    if DATA:
+        done = paper("run", "all", "--results", results, env={**os.environ, "BOOSTBINS_DATA": DATA})
+    else:
+        experiments = ("real-255", "real-63", "alternatives", "synthetic", "timing", "describe")
+        only = ("abalone", "diamonds", "heloc", "1/0.01/5", "1/0.01/10", "uniform/10000")
+        done = paper("run", *experiments, "--only", *only, "--results", results)
     assert done.returncode == 0, done.stderr
     written = paper("report", "--results", results, "--out", folder / "out")
     assert written.returncode == 0, written.stderr
@@ -349,6 +452,6 @@ def test_the_whole_paper_in_small(folder):
     assert {"alternatives.md", "alternatives.tex", "alternatives.csv"} <= {
         p.name for p in (folder / "out" / "tables").iterdir()
     }
-    claims = paper("claims", "--results", results)
-    assert claims.returncode == 0
-    assert "PASS     the paper's own results  0 losses" in claims.stdout
+    done = paper("claims", "--results", results)
+    assert done.returncode == 0
+    assert "PASS     the paper's own results  0 losses" in done.stdout
