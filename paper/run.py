@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
@@ -61,8 +61,11 @@ def run(jobs: list[Job], store: Store, n_jobs: int = -1, hours: float | None = N
                 ([job for job in work if job.kind != "timing"], cores),
                 ([job for job in work if job.kind == "timing"], 1),
             ):
-                with contextlib.closing(store.take(part, again)) as claims:
-                    for job, outcome in spread(_until(deadline, claims), n):
+                with (
+                    contextlib.closing(store.take(part, again)) as claims,
+                    contextlib.closing(spread(_until(deadline, claims), n)) as outcomes,
+                ):
+                    for job, outcome in outcomes:
                         _keep(store, tally, job, outcome)
                         bar.set_postfix_str(f"{tally.failed} failed, {job.data} {job.method}"[-60:], refresh=False)
                         bar.update()
@@ -79,7 +82,7 @@ def run(jobs: list[Job], store: Store, n_jobs: int = -1, hours: float | None = N
     return tally
 
 
-def spread(jobs: Iterator[Job], n: int) -> Iterator[tuple[Job, Outcome]]:
+def spread(jobs: Iterator[Job], n: int) -> Generator[tuple[Job, Outcome]]:
     """Do jobs in `n` processes; yield each outcome as it comes.
 
     When a process dies, every job at hand is suspect, and is done again alone: the one that dies alone has failed.

@@ -15,7 +15,7 @@ import json
 import os
 import platform
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -104,7 +104,7 @@ class Store:
                 file.flush()
                 os.fsync(file.fileno())
 
-    def take(self, jobs: Iterable[Job], again: Mapping[str, Row] | None = None) -> Iterator[Job]:
+    def take(self, jobs: Iterable[Job], again: Mapping[str, Row] | None = None) -> Generator[Job]:
         """Yield the jobs that nobody has done or is at, each as it is claimed.
 
         `again` holds rows that do not count: failures as they were found. A row that somebody adds after that does.

@@ -148,7 +148,8 @@ def reciprocal_ranks(evidence: Evidence) -> Table:
         numbers.append({**vars(benchmark), "datasets": len(scores.datasets), **found})
     frame = pd.DataFrame(numbers)
     methods = [method for method in METHOD_ORDER if method in frame]
-    shown = frame[["track", "max_bins", "learner"]].assign(
+    shown = frame[["track", "learner"]].assign(
+        bins=frame["max_bins"],
         results=[benchmark.who for benchmark in evidence.real],
         datasets=frame["datasets"],
         **{method: frame[method].map(lambda value: "" if np.isnan(value) else f"{value:.2f}") for method in methods},
