@@ -11,7 +11,6 @@ from pathlib import Path
 import pandas as pd
 
 from paper import datasets
-from paper.evidence import Evidence
 from paper.jobs import EXPERIMENTS, PROTOCOLS, Job, plan
 from paper.learners import LEARNERS
 from paper.run import run, to_do
@@ -186,6 +185,8 @@ def _existing(options: argparse.Namespace) -> Store:
 
 
 def _status(options: argparse.Namespace) -> int:
+    from paper.evidence import Evidence
+
     store = _existing(options)
     frame = store.frame()
     if frame.empty:
@@ -207,6 +208,7 @@ def _status(options: argparse.Namespace) -> int:
 
 def _claims(options: argparse.Namespace) -> int:
     from paper import claims
+    from paper.evidence import Evidence
 
     evidence = Evidence(_existing(options).frame())
     if options.markdown:

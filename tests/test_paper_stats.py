@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from paper import stats
+from paper import claims, cli, stats
 from paper.binning import UNBINNED
 from paper.claims import FAIL, NOT_RUN, OURS, PAPER, PASS, verdicts
 from paper.evidence import Evidence
+from paper.jobs import plan
 from paper.stats import Scores
 from paper.store import COLUMNS, Store
 from paper.tables import all_tables, grid_table, score_table
@@ -233,3 +234,33 @@ def test_a_grid_of_two_draws_has_a_table(published):
     ]  # fmt: skip
     table = grid_table(Evidence(pd.DataFrame(rows)), 1)
     assert "60.0" in table.markdown()
+
+
+def test_the_readme_has_what_the_kept_results_give():
+    readme = (cli.RESULTS.parent / "README.md").read_text(encoding="utf-8")
+    kept = Evidence(Store(cli.RESULTS).frame())
+    shown = claims.table(kept).shown.to_markdown(index=False, disable_numparse=True)
+    assert shown in readme, "python -m paper claims --markdown prints the table anew"
+    for path in cli.RESULTS.glob("*.csv"):
+        assert f"`{path.name}`" in readme
+
+
+def test_the_kept_synthetic_results_agree_with_the_papers():
+    kept = Evidence(Store(cli.RESULTS).frame())
+    cells = stats.cells_beside(kept.draws, kept.published_draws)
+    assert len(cells) == 149
+    assert kept.draws.groupby(["grid", "row", "col"]).size().min() >= 20
+    assert cells["agrees"].mean() >= 0.9
+
+
+def test_the_kept_results_are_whole_and_of_one_dataset_each():
+    store = Store(cli.RESULTS)
+    kept = Evidence(store.frame())
+    assert store.broken == 0
+    assert kept.failures.empty
+    assert not kept.mixed
+    assert {key.split("/")[1] for key in kept.partial} == {
+        "nyc-taxi-green-dec-2016", "medical_charges", "yprop_4_1", "jannis", "MiniBooNE",
+    }  # fmt: skip
+    keys = {job.key for name in ("real-255", "real-63") for job in plan([name], "fixed", max_rows=10_000)}
+    assert keys <= set(store.rows())  # and a run would do nothing
