@@ -275,7 +275,7 @@ REAL = "real-255 --protocol fixed --max-rows 10000"
 FEW = "real-63 --protocol fixed --max-rows 10000"
 XGB = "xgboost-exact --protocol fixed"
 SYNTHETIC = "synthetic --protocol fixed"
-ALT = "alternatives --protocol fixed"
+ALT = "alternatives --protocol fixed --max-rows 10000"
 TIMING = "timing --protocol paper"
 DESCRIBE = "describe --protocol paper"
 
