@@ -155,13 +155,13 @@ def _mean_error(values: pd.Series) -> float:
 def gains_beside(ours: pd.DataFrame, paper: pd.DataFrame) -> pd.DataFrame:
     """Put two tables of `paired_gain` beside each other; noise is what Welch's test calls so (p >= 0.05)."""
     both = ours.merge(paper, left_index=True, right_index=True, suffixes=("_ours", "_paper"))
-    moments = [
-        both[f"{name}_{who}"].to_numpy(float) for who in ("ours", "paper") for name in ("gain", "standard_error", "n")
-    ]
+
+    def moments(who: str) -> list[np.ndarray]:
+        gain, error, n = (both[f"{name}_{who}"].to_numpy(float) for name in ("gain", "standard_error", "n"))
+        return [gain, error * np.sqrt(n), n]
+
     with np.errstate(invalid="ignore", divide="ignore"):  # of what has no variance
-        for place in (1, 4):
-            moments[place] = moments[place] * np.sqrt(moments[place + 1])
-        p = stats.ttest_ind_from_stats(*moments, equal_var=False).pvalue
+        p = stats.ttest_ind_from_stats(*moments("ours"), *moments("paper"), equal_var=False).pvalue
     same = both["gain_ours"] == both["gain_paper"]
     return pd.DataFrame(
         {
