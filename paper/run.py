@@ -14,6 +14,7 @@ from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from typing import Any, NoReturn
 
 from tqdm import tqdm
@@ -100,7 +101,8 @@ def spread(jobs: Iterator[Job], n: int) -> Generator[tuple[Job, Outcome]]:
                     break
                 if job is None:
                     break
-                at_hand[pool.submit(measure, job)] = job
+                with _interrupt_later():
+                    at_hand[pool.submit(measure, job)] = job
             if not at_hand:
                 break
             finished, _ = wait(at_hand, return_when=FIRST_COMPLETED)
@@ -127,25 +129,44 @@ def spread(jobs: Iterator[Job], n: int) -> Generator[tuple[Job, Outcome]]:
 
 def _alone(job: Job) -> Outcome:
     with _pool(1) as pool:
+        with _interrupt_later():
+            future = pool.submit(measure, job)
         try:
-            return pool.submit(measure, job).result()
+            return future.result()
         except BrokenProcessPool:
             return Outcome(error="the process died (out of memory?)")
 
 
 def _pool(n: int) -> ProcessPoolExecutor:
-    pool = ProcessPoolExecutor(n, multiprocessing.get_context("spawn"), _begin_worker)
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as the processes do from their first moment
+    return ProcessPoolExecutor(n, multiprocessing.get_context("spawn"), _begin_worker)
+
+
+@contextlib.contextmanager
+def _interrupt_later() -> Iterator[None]:
+    """Hold an interrupt back where a process may be started: it must be started whole, and deaf to Ctrl-C at once."""
+    came: list[int] = []
+    before = {
+        number: signal.signal(number, lambda number, _: came.append(number))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    can_mask = hasattr(signal, "pthread_sigmask")  # not on Windows: there it hears the signal until `_begin_worker`
+    if can_mask:
+        resource_tracker.ensure_running()  # starting it would lift the mask
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        pool.submit(int)  # which starts them
+        yield
     finally:
-        signal.signal(signal.SIGINT, before)
-    return pool
+        if can_mask:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if came:
+        raise KeyboardInterrupt
 
 
 def _begin_worker() -> None:
     """Leave Ctrl-C to the runner, and go when it is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # where it is not inherited
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
 
     def follow() -> None:

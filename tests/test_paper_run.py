@@ -261,6 +261,19 @@ def test_an_interrupted_run_says_how_to_go_on(folder, number):
     assert not list((results / ".claims").iterdir())
 
 
+@pytest.mark.parametrize("seconds", [0, 0.1, 0.2])
+def test_ctrl_c_while_the_processes_start(folder, seconds):
+    results = folder / "results"
+    process = begin("run", "real-255", "--only", "abalone", "--seeds", 20, "--jobs", 4, "--results", results)
+    while not (results / ".claims").is_dir() and process.poll() is None:
+        time.sleep(0.001)
+    time.sleep(seconds)
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in errors
+
+
 def test_two_runners_share_a_folder(folder):
     results = folder / "results"
     command = ("run", "real-255", "--only", "abalone", "heloc", "--seeds", 10, "--jobs", 1, "--results", results)
