@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find src CMakeLists.txt pyproject.toml -type f ! -name '*.pyc' 2>/dev/null)
 
-.PHONY: demo test test-oldest lint bench paper sanitize clean
+.PHONY: demo test test-oldest lint bench docs paper sanitize clean
 .DELETE_ON_ERROR:
 
 $(BIN)/python:
@@ -12,7 +12,7 @@ $(BIN)/python:
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 
 $(VENV)/.installed: $(BIN)/python $(SOURCES)
-	$(BIN)/python -m pip install --quiet --group test --group paper --group lint ".[lightgbm,xgboost,catboost,sklearn,plot]"
+	$(BIN)/python -m pip install --quiet --group test --group browser --group docs --group paper --group lint .
 	$(BIN)/python -m pip install --quiet --force-reinstall --no-deps .
 	touch $@
 
@@ -23,8 +23,8 @@ $(VENV)-oldest/.installed: $(SOURCES)
 	$(VENV)-oldest/bin/python -m pip install --quiet --force-reinstall --no-deps .
 	touch $@
 
-demo: $(VENV)/.installed  ## bin a skewed table by each method: a table and a picture
-	$(BIN)/python -m boostbins.demo
+demo: $(VENV)/.installed  ## the main job on built-in data: a table, a verdict and a page
+	$(BIN)/boostbins demo
 
 test: $(VENV)/.installed  ## all tests
 	$(BIN)/python -m pytest -q
@@ -32,7 +32,8 @@ test: $(VENV)/.installed  ## all tests
 # Old libraries warn of newer ones beside them: their warnings are no errors here.
 test-oldest: $(VENV)-oldest/.installed  ## the adapters with the oldest versions of the libraries
 	$(VENV)-oldest/bin/python -m pytest -q -o filterwarnings= -W ignore tests/test_adapters.py \
-	    tests/test_native_datasets.py tests/test_cache.py tests/test_estimator_checks.py
+	    tests/test_native_datasets.py tests/test_cache.py tests/test_estimator_checks.py tests/test_comparison.py \
+	    tests/test_reading.py tests/test_reporting.py
 
 lint: $(VENV)/.installed  ## the linters
 	$(BIN)/ruff check .
@@ -46,6 +47,9 @@ bench: $(VENV)/.installed  ## every figure of the README
 	$(BIN)/python benchmarks/adapters.py
 	$(BIN)/python benchmarks/accuracy.py
 
+docs: $(VENV)/.installed  ## the site, into site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
 paper: $(VENV)/.installed  ## the paper in small: every experiment, a page of tables and figures (some minutes)
 	$(BIN)/python -m paper run all --protocol smoke --out paper-report
 
@@ -53,4 +57,4 @@ sanitize: $(BIN)/python  ## the kernels under AddressSanitizer and UBSan
 	benchmarks/sanitize.sh $(BIN)/python
 
 clean:
-	rm -rf $(VENV) $(VENV)-oldest build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-oldest build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache site

@@ -1,4 +1,4 @@
-"""Every snippet of the README and of the docstrings runs as it stands, and so does the demo."""
+"""Every snippet of the README and of the docstrings runs as it stands."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ def test_snippets_run(code, tmp_path):
     assert done.stdout
 
 
-WITH_DOCTESTS = ["bins", "fit", "methods", "summary", "transformer", "adapter", "lightgbm", "xgboost", "catboost"]
+WITH_DOCTESTS = [
+    "adapter", "bins", "catboost", "comparison", "features", "fit", "lightgbm", "methods", "reporting",
+    "reporting.facts", "summary", "transformer", "xgboost",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", WITH_DOCTESTS)
@@ -37,22 +40,3 @@ def test_docstrings_are_true(name):
     failed, tried = doctest.testmod(importlib.import_module(f"boostbins.{name}"))
     assert tried > 0
     assert failed == 0
-
-
-def test_the_demo_prints_tables_and_draws_a_picture(tmp_path):
-    pytest.importorskip("matplotlib")
-    done = run(["-m", "boostbins.demo", "cuts.png"], tmp_path)
-    assert done.returncode == 0, done.stderr
-    for method in ("kmeans", "optimal", "quantile", "uniform"):
-        assert f"\n  {method} " in done.stdout
-    assert (tmp_path / "cuts.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_the_demo_says_what_is_wrong(tmp_path):
-    pytest.importorskip("matplotlib")
-    unwritable = run(["-m", "boostbins.demo", "no/such/folder.png"], tmp_path)
-    assert unwritable.returncode == 1
-    assert "cannot write the picture" in unwritable.stderr
-    assert "Traceback" not in unwritable.stderr
-    assert run(["-m", "boostbins.demo", "--help"], tmp_path).returncode == 0
-    assert run(["-m", "boostbins.demo", "a", "b"], tmp_path).returncode == 2

@@ -1,5 +1,6 @@
 """Bin edges for gradient-boosted trees: k-means instead of quantiles, for the library you already use."""
 
+from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,8 @@ from boostbins.methods import METHODS, kmeans, optimal, quantile, uniform
 from boostbins.summary import ColumnSummary
 
 if TYPE_CHECKING:
+    from boostbins.comparison import Comparison, compare
+    from boostbins.reporting import Report, report
     from boostbins.transformer import Binner
 
 __all__ = [
@@ -16,19 +19,31 @@ __all__ = [
     "Binner",
     "Bins",
     "ColumnSummary",
+    "Comparison",
+    "Report",
+    "compare",
     "encode",
     "fit_bins",
     "kmeans",
     "optimal",
     "quantile",
+    "report",
     "uniform",
 ]
 __version__ = version("boostbins")
 
 
-def __getattr__(name: str) -> Any:
-    if name == "Binner":  # needs scikit-learn, which the rest does not
-        from boostbins.transformer import Binner
+# What needs more than NumPy is loaded when it is asked for.
+_LATER = {
+    "Binner": "boostbins.transformer",
+    "Comparison": "boostbins.comparison",
+    "Report": "boostbins.reporting",
+    "compare": "boostbins.comparison",
+    "report": "boostbins.reporting",
+}
 
-        return Binner
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
     raise AttributeError(f"module 'boostbins' has no attribute {name!r}")

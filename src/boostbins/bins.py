@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from functools import cached_property
@@ -21,6 +20,7 @@ from boostbins.inputs import Floats, checked_weight, real_numbers
 from boostbins.methods import MAX_BINS
 from boostbins.stats import BinStats, bin_rows, bin_stats, cost_row, frame_of
 from boostbins.threads import each
+from boostbins.writing import whole_file
 
 Codes: TypeAlias = NDArray[np.uint8] | NDArray[np.uint16]
 
@@ -181,19 +181,8 @@ class Bins:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the JSON to a file: whole, or not at all."""
-        target = Path(path)
-        if not target.parent.is_dir():
-            raise FileNotFoundError(f"cannot write {target}: there is no folder {target.parent}")
-        with tempfile.NamedTemporaryFile("w", dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
-            try:
-                file.write(self.to_json())
-                file.close()
-                Path(file.name).chmod(0o644)
-                Path(file.name).replace(target)
-            except BaseException:
-                file.close()
-                Path(file.name).unlink(missing_ok=True)
-                raise
+        with whole_file(path) as file:
+            file.write_text(self.to_json(), encoding="utf-8")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Bins:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -112,6 +112,21 @@ def method_named(method: str | Method, argument: str = "method", also: str = "")
     raise ValueError(
         f"{argument} must be one of {names} or a function (summary, max_bins) -> cuts{also}, got {method!r}"
     )
+
+
+def named_methods(methods: Any, always: Sequence[str] = ()) -> dict[str, Method]:
+    """Return methods by their names, given as a sequence of names and functions, as a dict, or as one of them.
+
+    >>> list(named_methods(["optimal", "kmeans"]))
+    ['optimal', 'kmeans']
+    """
+    if isinstance(methods, str) or callable(methods):
+        methods = [methods]
+    if not isinstance(methods, Mapping):
+        methods = {m if isinstance(m, str) else getattr(m, "__name__", repr(m)): m for m in methods}
+    return {
+        name: method_named(m, "methods") for name, m in {**dict(zip(always, always, strict=True)), **methods}.items()
+    }
 
 
 def find_cuts(summary: ColumnSummary, method: Method, max_bins: int) -> Floats:

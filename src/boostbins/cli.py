@@ -1,0 +1,555 @@
+"""The command line: demo, compare, report, fit, encode, show."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from boostbins import METHODS, Bins, __version__, fit_bins
+from boostbins.features import nearest, numbers_only
+from boostbins.reading import STDIN, read_files
+from boostbins.writing import check_writable, whole_file
+
+if TYPE_CHECKING:
+    from boostbins.comparison import Comparison, Progress
+    from boostbins.reporting import Report
+
+DEBUG = "BOOSTBINS_DEBUG"  # set to anything, errors come with their traceback
+SHOWN = 10  # columns of a report, in the terminal
+PIPE_WIDTH = 120  # of tables that go elsewhere than to a terminal
+
+_FILES = "CSV, Parquet or Feather files, compressed or not; a pattern; - for standard input"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; return 0 if all is well, 1 if something failed, 2 for wrong input, 130 on Ctrl-C."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if not hasattr(options, "command"):
+        parser.print_help()
+        return 2
+    try:
+        return int(options.command(options, Screen(options)))
+    except KeyboardInterrupt:
+        return _ended(130, "stopped")
+    except BrokenPipeError:  # the reader of a pipe has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (ImportError, OSError, MemoryError) as error:
+        return _ended(1, str(error) or type(error).__name__)
+    except (ValueError, TypeError, KeyError) as error:
+        return _ended(2, str(error.args[0] if error.args else error))
+
+
+def _ended(code: int, why: str) -> int:
+    if os.environ.get(DEBUG):
+        raise
+    print(f"boostbins: {' '.join(why.split())}", file=sys.stderr)
+    return code
+
+
+# ---- the screen
+
+
+class Screen:
+    """Where results, notes and progress go: results to standard output, all else to the standard error."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        try:
+            from rich.console import Console
+        except ImportError:
+            raise ImportError("the command line needs rich: pip install 'boostbins[cli]'") from None
+        self.quiet: bool = options.quiet
+        self.json: bool = options.json
+        for stream in (sys.stdout, sys.stderr):
+            stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal may not know every sign
+        width = None if sys.stdout.isatty() else PIPE_WIDTH
+        self.out = Console(width=width, highlight=False, markup=False, emoji=False)
+        self.err = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+    def say(self, text: str = "", style: str | None = None) -> None:
+        """Print a line of the result; not with --json."""
+        if not self.json:
+            self.out.print(text, style=style, soft_wrap=not self.out.is_terminal)
+
+    def note(self, text: str) -> None:
+        """Print what is good to know beside the result; not with --quiet."""
+        if not self.quiet:
+            self.err.print(text, style="dim")
+
+    def table(self, head: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str | None] = ()) -> None:
+        """Print a table, the first column to the left and the others to the right; not with --json or --quiet."""
+        if self.json or self.quiet:
+            return
+        from rich import box
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        for i, name in enumerate(head):
+            table.add_column(Text(name), justify="left" if i == 0 else "right", overflow="fold")
+        for row, style in zip(rows, [*styles, *[None] * len(rows)], strict=False):
+            table.add_row(*[Text(cell) for cell in row], style=style)
+        self.out.print(table)
+
+    def machine(self, value: Any) -> None:
+        """Print a value as JSON, with --json."""
+        if self.json:
+            print(json.dumps(value, allow_nan=False, default=float))
+
+    @contextmanager
+    def progress(self, what: str) -> Iterator[Progress]:
+        """Give a function that shows how far the work is and when it will be done, on a terminal."""
+        from rich import progress as rich_progress
+
+        shown = rich_progress.Progress(
+            rich_progress.TextColumn("{task.description}"),
+            rich_progress.BarColumn(),
+            rich_progress.MofNCompleteColumn(),
+            rich_progress.TimeElapsedColumn(),
+            rich_progress.TextColumn("left:"),
+            rich_progress.TimeRemainingColumn(elapsed_when_finished=False),
+            rich_progress.TextColumn("{task.fields[now]}", markup=False),
+            console=self.err,
+            transient=True,
+            disable=self.quiet or not self.err.is_terminal,
+        )
+        with shown:
+            task = shown.add_task(what, total=None, now="")
+            yield lambda done, total, now: shown.update(task, completed=done, total=total, now=now[:40])
+
+
+# ---- the commands
+
+
+def _demo(options: argparse.Namespace, screen: Screen) -> int:
+    import pyarrow
+
+    from boostbins.comparison import TRAINERS, chosen_trainer, compare
+    from boostbins.demo import skewed_table, skewed_target
+    from boostbins.reporting import report
+    from boostbins.reporting.page import page
+
+    trainer = chosen_trainer(options.library)
+    check_writable(options.html)
+    write = None if options.data is None else _writer(options.data)
+    if options.data is not None:
+        check_writable(options.data)
+    X = skewed_table()
+    y = skewed_target(X)
+    title = "boostbins' demo: a skewed table"
+    screen.note(
+        f"{len(y):,} rows of made-up data: skewed columns (incomes, claims, a sensor) whose tails matter. "
+        f"{trainer.title} is trained with its own bins, which count rows, and with others."
+    )
+    found = report(X, y, target="cost", title=title)
+    with screen.progress("training") as progress:
+        result = compare(X, y, trainer.module, ["kmeans", "quantile"], title=title, progress=progress)
+    _show_costs(found, screen)
+    _show_comparison(result, screen)
+    page(comparison=result.to_dict(), report=found.to_dict(), path=options.html)
+    screen.machine({"comparison": result.to_dict(), "report": found.to_dict()})
+    screen.note(f"page: {Path(options.html).resolve()}")
+    others = [name for name, other in TRAINERS.items() if other.is_installed and name != trainer.module]
+    if others and options.library is None:
+        screen.note(f"likewise: boostbins demo --library {others[0]}")
+    if write is not None:
+        write(pyarrow.table({**X, "cost": y}), options.data)
+        screen.note(f"data, whose target is 'cost': {options.data}")
+    screen.note("on a file of yours: boostbins compare data.parquet --target price")
+    return 0
+
+
+def _compare(options: argparse.Namespace, screen: Screen) -> int:
+    from boostbins.comparison import chosen_trainer, compare
+
+    chosen_trainer(options.library)
+    if options.html:
+        check_writable(options.html)
+    table = read_files(options.data)
+    _check_columns(table, [options.target, options.weight])
+    with screen.progress("training") as progress:
+        result = compare(
+            table,
+            options.target,
+            options.library,
+            options.methods,
+            options.max_bins,
+            task=options.task,
+            metric=options.metric,
+            splits=options.splits,
+            sample_weight=options.weight,
+            params=dict(options.param),
+            max_rows=options.max_rows,
+            random_state=options.seed,
+            title=_title(options.data),
+            progress=progress,
+        )
+    _show_comparison(result, screen)
+    if options.html:
+        result.to_html(options.html)
+        screen.note(f"page: {Path(options.html).resolve()}")
+    screen.machine(result.to_dict())
+    return 0 if result.is_complete else 130
+
+
+def _report(options: argparse.Namespace, screen: Screen) -> int:
+    from boostbins.reporting import report
+
+    check_writable(options.html)
+    table = read_files(options.data)
+    _check_columns(table, [options.target, options.weight])
+    with screen.progress("columns") as progress:
+        found = report(
+            table,
+            options.target,
+            options.methods,
+            options.max_bins,
+            sample_weight=options.weight,
+            title=_title(options.data),
+            progress=progress,
+        )
+    for note in found.notes:
+        screen.note(note)
+    _show_costs(found, screen)
+    for facts in found.facts[:SHOWN]:
+        if (said := facts.spotted(found.max_bins[0])) and not screen.quiet:
+            screen.say(f"{facts.name}: {'; '.join(said)}")
+    if not screen.quiet:
+        screen.say()
+    screen.say(found.verdict, style="bold")
+    found.to_html(options.html)
+    screen.note(f"page: {Path(options.html).resolve()}")
+    screen.machine(found.to_dict())
+    return 0
+
+
+def _fit(options: argparse.Namespace, screen: Screen) -> int:
+    check_writable(options.output)
+    table = read_files(options.data)
+    _check_columns(table, [options.weight, *(options.columns or []), *(options.without or [])])
+    weight = None if options.weight is None else table[options.weight].cast("float64").to_numpy()
+    left_out = {options.weight, *(options.without or [])}
+    names = [name for name in options.columns or table.column_names if name not in left_out]
+    numbers, notes = numbers_only(table.select(names))
+    if numbers.num_columns == 0:
+        raise ValueError(f"{_title(options.data)} has no numeric columns: there is nothing to bin")
+    bins = fit_bins(numbers, options.method, options.max_bins, weight, exact=options.exact)
+    bins.save(options.output)
+    for note in notes:
+        screen.note(note)
+    _show_bins(bins, screen)
+    screen.note(f"bins of {len(bins)} columns: {options.output}")
+    return 0
+
+
+def _encode(options: argparse.Namespace, screen: Screen) -> int:
+    import pyarrow
+
+    write = _writer(options.output)
+    check_writable(options.output)
+    bins = _loaded(options.bins)
+    table = read_files(options.data)
+    _check_columns(table, bins.names)
+    numbers, _ = numbers_only(table.select(list(bins.names)))
+    if odd := [name for name in bins.names if name not in numbers.column_names]:
+        raise ValueError(f"column {odd[0]!r} holds no numbers here, but did when the bins were fitted")
+    codes = bins.encode(numbers, order="F")
+    coded = pyarrow.table({name: codes[:, i] for i, name in enumerate(bins.names)})
+    write(coded, options.output)
+    screen.machine({"rows": coded.num_rows, "columns": coded.num_columns, "missing_code": bins.missing_code})
+    screen.note(
+        f"{coded.num_rows:,} rows of {coded.num_columns} columns: {options.output} ({bins.missing_code} is missing)"
+    )
+    return 0
+
+
+def _show(options: argparse.Namespace, screen: Screen) -> int:
+    bins = _loaded(options.bins)
+    if options.column is None:
+        _show_bins(bins, screen)
+        return 0
+    if options.column not in bins.names:
+        raise ValueError(f"there is no column {options.column!r}{nearest(options.column, bins.names)}")
+    if bins.stats is None:
+        ends = ["-inf", *[f"{cut:.6g}" for cut in bins[options.column]], "inf"]
+        rows = [[str(i), low, high] for i, (low, high) in enumerate(pairwise(ends))]
+        screen.table(["bin", "above", "up to"], rows)
+        screen.machine([{"bin": i, "cut": cut} for i, cut in enumerate(bins[options.column].tolist())])
+        return 0
+    import narwhals as nw
+
+    table = nw.from_native(bins.table(options.column))
+    found = [dict(zip(table.columns, row, strict=True)) for row in table.iter_rows()]
+    head = ["bin", "above", "up to", "rows", "share", "mean"]
+    screen.table(
+        head,
+        [
+            [
+                "missing" if row["bin"] == bins.missing_code and row["low"] != row["low"] else str(row["bin"]),
+                *[f"{row[key]:.6g}" for key in ("low", "high")],
+                f"{row['weight']:,.6g}",
+                f"{row['share']:.2%}",
+                f"{row['mean']:.6g}",
+            ]
+            for row in found
+        ],
+    )
+    plain = [{key: value if abs(value) < float("inf") else None for key, value in _numbers(row)} for row in found]
+    screen.machine(plain)
+    return 0
+
+
+def _numbers(row: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    yield from ((key, value) for key, value in row.items() if not isinstance(value, str))
+
+
+# ---- what they print
+
+
+def _show_comparison(result: Comparison, screen: Screen) -> None:
+    from boostbins.comparison import NATIVE, TRAINERS
+
+    for note in result.notes:
+        screen.note(note)
+    better = "less is better" if result.less_is_better else "more is better"
+    screen.note(
+        f"{TRAINERS[result.library].title}, {result.task}, {result.n_rows:,} rows, {result.n_columns} columns, "
+        f"{result.n_splits} splits; {result.metric_title}: {better}"
+    )
+    colors = {"better": "green", "worse": "red"}
+    rows, styles = [], []
+    for row in result.table.to_dict("records"):
+        is_native = row["method"] == NATIVE
+        rows.append(
+            [
+                f"{TRAINERS[result.library].title}'s own" if is_native else row["method"],
+                str(row["max_bins"]),
+                f"{row['score']:.4g} ± {row['score_high'] - row['score']:.2g}",
+                "" if is_native else f"{row['change']:+.1f} %",
+                "" if is_native else f"{row['change_low']:+.1f} to {row['change_high']:+.1f}",
+                row["meaning"],
+                f"{row['seconds']:.2f} s",
+                f"{row['time_ratio']:.2f}",
+            ]
+        )
+        styles.append(colors.get(row["meaning"]))
+    head = ["method", "bins", result.metric_title, "error", "95 % interval", "", "fit", "time"]
+    screen.table(head, rows, styles)
+    screen.say(result.verdict, style="bold")
+    if result.snippet and not screen.quiet:
+        screen.say()
+        for line in result.snippet.split("\n"):
+            screen.say(f"    {line}")
+
+
+def _show_costs(found: Report, screen: Screen) -> None:
+    from boostbins.reporting.facts import percent
+
+    more = f"; the first {SHOWN} are shown, all are on the page" if len(found.facts) > SHOWN else ""
+    screen.note(f"{found.n_rows:,} rows, {len(found.facts)} numeric columns{more}")
+    pairs = [(max_bins, method) for max_bins in found.max_bins for method in ("quantile", "kmeans")]
+    rows = [
+        [
+            facts.name if len(facts.name) <= 40 else facts.name[:39] + "…",
+            f"{'' if facts.is_exact else 'over '}{facts.distinct:,}",
+            f"{facts.skew:.3g}",
+            *[percent(facts.binned[method, max_bins].lost) for max_bins, method in pairs],
+        ]
+        for facts in found.facts[:SHOWN]
+    ]
+    head = ["variance lost within bins", "values", "skew", *[f"{method} {max_bins}" for max_bins, method in pairs]]
+    screen.table(head, rows)
+
+
+def _show_bins(bins: Bins, screen: Screen) -> None:
+    if bins.stats is None:
+        rows = [[name, str(n)] for name, n in zip(bins.names, bins.n_bins, strict=True)]
+        screen.table(["column", "bins"], rows)
+        screen.machine([{"column": name, "bins": int(n)} for name, n in rows])
+        return
+    import narwhals as nw
+
+    table = nw.from_native(bins.explained())
+    found = [dict(zip(table.columns, row, strict=True)) for row in table.iter_rows()]
+    head = ["column", "bins", "variance lost", "largest bin", "values in it"]
+    screen.table(
+        head,
+        [
+            [row["column"], str(row["bins"]), f"{row['lost']:.3%}", f"{row['largest_bin']:.2%}", f"{row['hidden']:,}"]
+            for row in found
+        ],
+    )
+    screen.machine(found)
+
+
+# ---- what they take
+
+
+def _loaded(path: str) -> Bins:
+    try:
+        return Bins.load(path)
+    except OSError as error:
+        raise ValueError(f"cannot read {path}: {error.strerror or error}") from None
+
+
+def _check_columns(table: Any, names: Sequence[str | None]) -> None:
+    for name in names:
+        if name is not None and name not in table.column_names:
+            raise ValueError(f"there is no column {name!r}{nearest(name, table.column_names)}")
+
+
+def _writer(path: str) -> Callable[[Any, str], None]:
+    """Return the function that writes an Arrow table of the kind that a file's name asks for."""
+    from pyarrow import csv, feather, parquet
+
+    kinds: dict[str, Callable[[Any, Any], None]] = {
+        ".parquet": parquet.write_table,
+        ".feather": feather.write_feather,
+        ".arrow": feather.write_feather,
+        ".csv": csv.write_csv,
+    }
+    kind = Path(path).suffix.lower()
+    if kind not in kinds:
+        raise ValueError(f"a file's name must end in {', '.join(kinds)}, got {path}")
+
+    def write(table: Any, path: str) -> None:
+        with whole_file(path) as file:
+            kinds[kind](table, str(file))
+
+    return write
+
+
+def _title(data: Sequence[str]) -> str:
+    if data == [STDIN]:
+        return "standard input"
+    return Path(data[0]).name if len(data) == 1 else f"{Path(data[0]).name} and {len(data) - 1} more"
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _budgets(text: str) -> list[int]:
+    try:
+        return [int(part) for part in _names(text)]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"whole numbers with commas between them, got {text!r}") from None
+
+
+def _parameter(text: str) -> tuple[str, Any]:
+    name, sign, value = text.partition("=")
+    if not sign or not name:
+        raise argparse.ArgumentTypeError(f"NAME=VALUE, e.g. n_estimators=500, got {text!r}")
+    try:
+        return name, json.loads(value)
+    except json.JSONDecodeError:
+        return name, value
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that says what is wrong in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """End with the message, and where to read on."""
+        self.exit(2, f"boostbins: {message} ({self.prog} --help tells more)\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        "boostbins",
+        description="Bin edges for gradient-boosted trees: what yours cost, and better ones.",
+        epilog="examples:\n  boostbins demo\n  boostbins report data.parquet --target price\n"
+        "  boostbins compare data.parquet --target price --html page.html\n\nboostbins COMMAND --help tells more.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"boostbins {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND")
+    always = _Parser(add_help=False)
+    always.add_argument("-q", "--quiet", action="store_true", help="only the result in a line, or nothing")
+    always.add_argument("--json", action="store_true", help="the result as JSON, for machines")
+
+    def command(name: str, run: Callable[..., int], what: str, example: str) -> argparse.ArgumentParser:
+        added = commands.add_parser(
+            name,
+            parents=[always],
+            help=what,
+            description=what[0].upper() + what[1:] + ".",
+            epilog=f"example:\n  {example}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        added.set_defaults(command=run)
+        return added
+
+    methods = ", ".join(METHODS)
+    libraries = ("lightgbm", "xgboost", "catboost", "sklearn")
+
+    demo = command("demo", _demo, "the main job on built-in data: a table, a verdict and a page", "boostbins demo")
+    demo.add_argument("--library", choices=libraries, help="default: the first that is installed")
+    demo.add_argument("--data", metavar="FILE", help="write the data there too, to try the other commands on")
+    demo.add_argument("--html", default="boostbins-demo.html", metavar="PAGE", help="default: %(default)s")
+
+    comparing = command(
+        "compare", _compare, "train a library with each method's bins on the same splits, and tell which is worth it",
+        "boostbins compare data.parquet --target price --library lightgbm --max-bins 255,63 --html page.html",
+    )  # fmt: skip
+    comparing.add_argument("data", nargs="+", metavar="DATA", help=_FILES)
+    comparing.add_argument("--target", required=True, metavar="COLUMN", help="what is to be predicted")
+    comparing.add_argument("--library", choices=libraries, help="default: the first that is installed")
+    comparing.add_argument("--methods", type=_names, default=list(METHODS), metavar="A,B", help=f"of {methods}")
+    comparing.add_argument("--max-bins", type=_budgets, default=[255, 63], metavar="N,N", help="default: 255,63")
+    comparing.add_argument("--task", choices=["auto", "regression", "classification"], default="auto")
+    comparing.add_argument("--metric", metavar="NAME", help="by scikit-learn's names, e.g. neg_mean_absolute_error")
+    comparing.add_argument("--splits", type=int, default=5, metavar="N", help="default: 5; more tell more")
+    comparing.add_argument("--weight", metavar="COLUMN", help="weights of the rows")
+    comparing.add_argument(
+        "--param", type=_parameter, action="append", default=[], metavar="NAME=VALUE",
+        help="a parameter of the library, e.g. n_estimators=500; can be repeated",
+    )  # fmt: skip
+    comparing.add_argument("--max-rows", type=int, metavar="N", help="a random sample of so many rows")
+    comparing.add_argument("--seed", type=int, default=0, metavar="N", help="of the splits; default: 0")
+    comparing.add_argument("--html", metavar="PAGE", help="write a page")
+
+    reporting = command(
+        "report", _report, "tell what binning does to each column, without training",
+        "boostbins report data.parquet --target price --html report.html",
+    )  # fmt: skip
+    reporting.add_argument("data", nargs="+", metavar="DATA", help=_FILES)
+    reporting.add_argument("--target", metavar="COLUMN", help="tell how it varies inside bins")
+    reporting.add_argument("--methods", type=_names, default=list(METHODS), metavar="A,B", help=f"of {methods}")
+    reporting.add_argument("--max-bins", type=_budgets, default=[255, 63], metavar="N,N", help="default: 255,63")
+    reporting.add_argument("--weight", metavar="COLUMN", help="weights of the rows")
+    reporting.add_argument("--html", default="boostbins-report.html", metavar="PAGE", help="default: %(default)s")
+
+    fitting = command(
+        "fit", _fit, "find bins and write them to a file",
+        "boostbins fit data.parquet --method kmeans --without price -o bins.json",
+    )  # fmt: skip
+    fitting.add_argument("data", nargs="+", metavar="DATA", help=_FILES)
+    fitting.add_argument("--method", choices=list(METHODS), default="kmeans", help="default: kmeans")
+    fitting.add_argument("--max-bins", type=int, default=255, metavar="N", help="default: 255")
+    fitting.add_argument("--weight", metavar="COLUMN", help="weights of the rows")
+    fitting.add_argument("--columns", type=_names, metavar="A,B", help="these only")
+    fitting.add_argument("--without", type=_names, metavar="A,B", help="not these, e.g. the target")
+    fitting.add_argument("--exact", action="store_true", help="hold every distinct value")
+    fitting.add_argument("-o", "--output", required=True, metavar="BINS", help="the file to write (JSON)")
+
+    encoding = command(
+        "encode", _encode, "write the number of the bin of every value",
+        "boostbins encode data.parquet bins.json -o codes.parquet",
+    )  # fmt: skip
+    encoding.add_argument("data", nargs="+", metavar="DATA", help=_FILES)
+    encoding.add_argument("bins", metavar="BINS", help="what fit wrote")
+    encoding.add_argument("-o", "--output", required=True, metavar="CODES", help=".parquet, .feather or .csv")
+
+    showing = command("show", _show, "print what is in a file of bins", "boostbins show bins.json --column income")
+    showing.add_argument("bins", metavar="BINS", help="what fit wrote")
+    showing.add_argument("--column", metavar="COLUMN", help="the bins of one column")
+    return parser

@@ -1,0 +1,328 @@
+"""What binning does to each column of a table, without any training."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import count
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from boostbins.columns import read_table, summarize_column
+from boostbins.features import check_none_missing, numbers_only, taken_out
+from boostbins.fit import checked_max_bins
+from boostbins.inputs import Floats, checked_target, checked_weight
+from boostbins.methods import METHODS, Method, named_methods
+from boostbins.reporting.facts import ColumnFacts, column_facts, percent
+from boostbins.stats import frame_of
+from boostbins.summary import MAX_CELLS
+from boostbins.threads import each
+
+__all__ = ["Report", "report"]
+
+COLORS = {"quantile": "#b3541e", "kmeans": "#1b6ca8", "optimal": "#3d7a37", "uniform": "#7a5195"}
+_OTHER = "#555555"
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the bins of each method hold and cost; show it in a notebook, `plot` a column, `to_html`.
+
+    Attributes
+    ----------
+    columns : frame
+        A row per column, those first that k-means bins would gain most from: its distribution, the gain, and what to
+        look at.
+    costs : frame
+        A row per column, number of bins and method: the part of the variance that is lost within bins, the share of
+        the rows in the largest bin, and how many distinct values share it.
+    facts : tuple of ColumnFacts
+        All of it, as plain data.
+    notes : tuple of str
+        On columns that were changed or left out.
+    """
+
+    facts: tuple[ColumnFacts, ...] = field(repr=False)
+    methods: tuple[str, ...]
+    max_bins: tuple[int, ...]
+    n_rows: int
+    target: str | None = None  # what the target's mean is of
+    notes: tuple[str, ...] = field(default=(), repr=False)
+    title: str = "your data"
+
+    @cached_property
+    def columns(self) -> Any:
+        """The columns in short, as a frame."""
+        return frame_of([self._row(facts) for facts in self.facts])
+
+    def _row(self, facts: ColumnFacts) -> dict[str, Any]:
+        return {
+            "column": facts.name,
+            "rows": facts.rows,
+            "missing": facts.missing,
+            "distinct": facts.distinct,
+            "min": facts.low,
+            "max": facts.high,
+            "mean": facts.mean,
+            "skew": facts.skew,
+            "gain": facts.gain(self.max_bins[0]),
+            "look_at": "; ".join(facts.spotted(self.max_bins[0])),
+        }
+
+    @cached_property
+    def costs(self) -> Any:
+        """What the bins cost, as a frame."""
+        return frame_of(
+            [
+                {
+                    "column": facts.name,
+                    "max_bins": max_bins,
+                    "method": method,
+                    "bins": len(binned.cuts) + 1,
+                    "lost": binned.lost,
+                    "largest_bin": binned.largest_bin,
+                    "hidden": binned.hidden,
+                }
+                for facts in self.facts
+                for (method, max_bins), binned in facts.binned.items()
+            ]
+        )
+
+    @property
+    def verdict(self) -> str:
+        """What it comes to, in a sentence for each number of bins."""
+        return "\n".join(self._said(max_bins) for max_bins in self.max_bins)
+
+    def _said(self, max_bins: int) -> str:
+        losing = [facts for facts in self.facts if facts.gain(max_bins) >= 0.01]
+        if not losing:
+            return f"At {max_bins} bins quantile bins lose next to nothing that k-means bins would keep."
+        worst = max(losing, key=lambda facts: facts.gain(max_bins))
+        lost = [percent(worst.binned[method, max_bins].lost) for method in ("quantile", "kmeans")]
+        return (
+            f"At {max_bins} bins quantile bins lose more than 1 % of the variance that k-means bins keep in "
+            f"{len(losing)} of {len(self.facts)} columns; most in {worst.name!r}: {lost[0]} lost, by k-means {lost[1]}."
+        )
+
+    def __str__(self) -> str:
+        top = [
+            f"{facts.name}: {'; '.join(facts.spotted(self.max_bins[0])) or 'nothing odd'}" for facts in self.facts[:10]
+        ]
+        return "\n".join([self.verdict, "", *top])
+
+    def __getitem__(self, column: str) -> ColumnFacts:
+        for facts in self.facts:
+            if facts.name == column:
+                return facts
+        raise KeyError(f"no column {column!r}; there are {', '.join(repr(f.name) for f in self.facts[:10])}")
+
+    # ---- to look at
+
+    def plot(self, column: str | None = None, max_bins: int | None = None, axes: Any = None) -> Any:
+        """Draw a column's distribution, and below it the cuts of each method; return the axes.
+
+        Parameters
+        ----------
+        column : str, optional
+            The first of the report, if not given.
+        max_bins : int, optional
+            The last of the report's, if not given.
+        axes : matplotlib Axes, optional
+        """
+        import matplotlib.pyplot as plt
+        from mpl_toolkits.axes_grid1 import make_axes_locatable
+
+        facts = self[column] if column is not None else self.facts[0]
+        max_bins = self.max_bins[-1] if max_bins is None else max_bins
+        if max_bins not in self.max_bins:
+            raise ValueError(f"max_bins must be one of {', '.join(map(str, self.max_bins))}, got {max_bins!r}")
+        if axes is None:
+            _, axes = plt.subplots(figsize=(9, 3.6), layout="tight")
+        for histogram in facts.histograms[:1]:
+            axes.stairs(histogram.weight, histogram.edges, fill=True, color="#888888")
+            axes.set_yscale("log")
+        axes.tick_params(axis="x", labelbottom=False, bottom=False)
+        rug = make_axes_locatable(axes).append_axes("bottom", f"{12 * len(self.methods)}%", pad=0.08, sharex=axes)
+        for row, method in enumerate(self.methods):
+            binned, color = facts.binned[method, max_bins], COLORS.get(method, _OTHER)
+            rug.vlines(binned.cuts, -row - 0.8, -row, color=color, linewidth=0.8)
+            said = f"{method}, {percent(binned.lost)} lost"
+            rug.text(1.01, -row - 0.4, said, transform=rug.get_yaxis_transform(), va="center", fontsize=8, color=color)
+        rug.set(yticks=[], ylim=(-len(self.methods), 0.2), xlabel=facts.name)
+        rug.spines[["left", "top", "right"]].set_visible(False)
+        axes.set_ylabel("rows")
+        axes.set_title(f"{facts.name}: where {max_bins} bins go", loc="left")
+        axes.spines[["top", "right"]].set_visible(False)
+        return axes
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it as plain values, for JSON."""
+        return {
+            "title": self.title,
+            "rows": self.n_rows,
+            "methods": list(self.methods),
+            "max_bins": list(self.max_bins),
+            "target": self.target,
+            "verdict": self.verdict.split("\n"),
+            "notes": list(self.notes),
+            "columns": [_column_dict(facts, self.methods, self.max_bins) for facts in self.facts],
+        }
+
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Return a page that needs nothing else, and write it to a file if one is named."""
+        from boostbins.reporting.page import page
+
+        return page(report=self.to_dict(), path=path)
+
+    def _repr_html_(self) -> str:
+        from boostbins.reporting.page import framed
+
+        return framed(self.to_html())
+
+
+def _column_dict(facts: ColumnFacts, methods: Sequence[str], budgets: Sequence[int]) -> dict[str, Any]:
+    digits = _digits(facts)
+
+    def short(values: Iterable[float]) -> list[float | int | None]:
+        return [_short(value, digits) for value in values]
+
+    return {
+        "name": facts.name,
+        "rows": facts.rows,
+        "missing": facts.missing,
+        "infinite": facts.infinite,
+        "distinct": facts.distinct,
+        "is_exact": facts.is_exact,
+        "low": _short(facts.low, digits),
+        "high": _short(facts.high, digits),
+        "mean": _short(facts.mean, digits),
+        "deviation": _short(facts.deviation),
+        "skew": _short(facts.skew),
+        "histograms": [
+            {"axis": h.axis, "constant": _short(h.constant), "edges": short(h.edges), "weight": short(h.weight)}
+            for h in facts.histograms
+        ],
+        "sentinels": [{"value": s.value, "share": _short(s.share)} for s in facts.sentinels],
+        "outliers": None if facts.outliers is None else {k: _short(v) for k, v in vars(facts.outliers).items()},
+        "spotted": {str(max_bins): facts.spotted(max_bins) for max_bins in budgets},
+        "binned": {
+            str(max_bins): {
+                method: {
+                    "cuts": short((found := facts.binned[method, max_bins]).cuts),
+                    "weight": short(found.stats.weight),
+                    "distinct": list(found.stats.distinct),
+                    "lost": _short(found.lost),
+                    "largest_bin": _short(found.largest_bin),
+                    "hidden": found.hidden,
+                    "target": None if found.target is None else [_short(value) for value in found.target],
+                }
+                for method in methods
+            }
+            for max_bins in budgets
+        },
+    }
+
+
+def _digits(facts: ColumnFacts) -> int:
+    """Return how many digits tell the values of a column from each other in a picture."""
+    half_range = facts.high / 2 - facts.low / 2
+    if not half_range > 0:
+        return 6
+    offset = max(abs(facts.low), abs(facts.high)) / 2 / half_range
+    return min(17, 6 + int(np.ceil(np.log10(max(offset, 1.0)))))
+
+
+def _short(value: float | None, digits: int = 6) -> float | int | None:
+    """Return a number without the digits that no picture shows."""
+    if value is None or not np.isfinite(value):
+        return None
+    short = float(f"{value:.{digits}g}")
+    return int(short) if short == int(short) and abs(short) < 1e15 else short
+
+
+def report(
+    X: Any,
+    y: ArrayLike | str | None = None,
+    methods: Sequence[str | Method] | Mapping[str, str | Method] = tuple(METHODS),
+    max_bins: int | Sequence[int] = (255, 63),
+    *,
+    sample_weight: ArrayLike | str | None = None,
+    target: str | None = None,
+    title: str = "your data",
+    progress: Callable[[int, int, str], None] | None = None,
+) -> Report:
+    """Tell, for each numeric column of a table, where the bins of each method go and what they hide.
+
+    Nothing is trained. Other columns are left out, and dates taken as seconds; `notes` says so.
+
+    Parameters
+    ----------
+    X : array, frame, sparse matrix, list or dict of columns
+    y : array of shape (rows,), or the name of a column of X, optional
+        The target: numbers or classes. The report then tells how it varies inside the bins that hide something. (Of
+        more than two classes: the share of the most frequent one.)
+    methods : sequence of str or functions, or dict by name
+        As for `fit_bins`; "quantile" and "kmeans" are always among them.
+    max_bins : int or sequence of int
+    sample_weight : array of shape (rows,), or the name of a column of X, optional
+    target : str, optional
+        What the target is called.
+    title : str
+        What the data is called on the page.
+    progress : function, optional
+        Called with the number of columns done, of all columns, and the name of one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> found = report({"income": rng.lognormal(10, 1, 10_000), "rooms": rng.poisson(4, 10_000)}, max_bins=63)
+    >>> found.columns["column"].tolist()
+    ['income', 'rooms']
+    >>> print(found.verdict)  # doctest: +ELLIPSIS
+    At 63 bins quantile bins lose more than 1 % of the variance that k-means bins keep in 1 of 2 columns; ...
+    """
+    budgets = [max_bins] if isinstance(max_bins, int | np.integer) else list(max_bins)
+    if not budgets:
+        raise ValueError("max_bins must hold a number at least")
+    budgets = list(dict.fromkeys(checked_max_bins(budgets, [str(i) for i in range(len(budgets))])))
+    found = named_methods(methods, always=("quantile", "kmeans"))
+    target = target or (y if isinstance(y, str) else "the target")
+    X, y, sample_weight = taken_out(X, y, sample_weight)
+    numbers, notes = numbers_only(X)
+    if numbers.shape[1] == 0 if hasattr(numbers, "shape") else False:
+        raise ValueError("there is no numeric column: nothing to bin")
+    table = read_table(numbers, non_numeric="skip")
+    weight = None if sample_weight is None else checked_weight(sample_weight, table.n_rows, "sample_weight")
+    targets, meaning = (None, None) if y is None else _target_numbers(y, table.n_rows, target)
+    done = count(1)
+
+    def of_column(i: int) -> ColumnFacts:
+        summary = summarize_column(table, i, weight, targets, max_cells=MAX_CELLS)
+        facts = column_facts(table.names[i], summary, found, budgets)
+        if progress is not None:
+            progress(next(done), len(table), table.names[i])
+        return facts
+
+    every = each(of_column, range(len(table)), None)
+    ordered = sorted(every, key=lambda facts: -facts.gain(budgets[0]))
+    return Report(tuple(ordered), tuple(found), tuple(budgets), table.n_rows, meaning, tuple(notes), title)
+
+
+def _target_numbers(y: Any, n_rows: int, name: str) -> tuple[Floats, str]:
+    """Return the target as numbers, and what their mean is."""
+    values = np.asarray(y)
+    if values.shape != (n_rows,):
+        raise ValueError(f"y must have one entry per row, shape ({n_rows},), got {values.shape}")
+    if values.dtype.kind in "biuf":
+        check_none_missing(int(np.isnan(values).sum()) if values.dtype.kind == "f" else 0)
+        return checked_target(values.astype(np.float64), n_rows, "y"), name
+    texts = values.astype(object)
+    check_none_missing(sum(value is None or value != value for value in texts))
+    classes, counts = np.unique(texts.astype(str), return_counts=True)
+    chosen = classes[-1] if len(classes) == 2 else classes[counts.argmax()]
+    return (texts.astype(str) == chosen).astype(np.float64), f"{name} = {chosen}"

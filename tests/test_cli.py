@@ -1,0 +1,370 @@
+"""The commands as people and machines run them: in a pipe, on a terminal, with wrong input, interrupted."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import boostbins
+from boostbins import Bins, fit_bins
+from boostbins.cli import main
+from boostbins.comparison import TRAINERS
+
+COMMAND = [sys.executable, "-m", "boostbins"]
+QUICK = ["--splits", "2", "--library", "sklearn", "--param", "max_iter=10", "--methods", "kmeans"]
+
+
+def run(*arguments, cwd, **options):
+    return subprocess.run(
+        [*COMMAND, *map(str, arguments)], cwd=cwd, capture_output=True, text=True, timeout=120, **options
+    )
+
+
+def run_on_terminal(*arguments, cwd, columns=120):
+    """Return the exit code and all that a terminal got to see."""
+    main_end, terminal = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": str(columns)}
+    environment.pop("NO_COLOR", None)
+    process = subprocess.Popen(
+        [*COMMAND, *map(str, arguments)],
+        cwd=cwd, env=environment, stdin=terminal, stdout=terminal, stderr=terminal, start_new_session=True,
+    )  # fmt: skip
+    os.close(terminal)
+    seen = b""
+    while True:
+        try:
+            part = os.read(main_end, 65536)
+        except OSError:  # the terminal is closed
+            break
+        if not part:
+            break
+        seen += part
+    os.close(main_end)
+    return process.wait(60), seen.decode()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    r = np.random.default_rng(0)
+    n = 400
+    frame = pd.DataFrame(
+        {
+            "area": r.lognormal(3, 2, n),
+            "age": np.where(r.random(n) < 0.1, np.nan, r.integers(0, 90, n)),
+            "kind": r.choice(["flat", "house"], n),
+            "sold": pd.date_range("2020-01-01", periods=n, freq="D"),
+            "weight": r.integers(1, 4, n),
+        }
+    )
+    frame["price"] = frame["area"] + r.standard_normal(n)
+    frame.to_parquet(tmp_path / "data.parquet", index=False)
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    return tmp_path
+
+
+COMMANDS = {
+    "demo": (["demo", "--library", "sklearn"], "kmeans lowers the error by"),
+    "compare": (["compare", "data.parquet", "--target", "price", *QUICK, "--html", "page.html"], "At 63 bins"),
+    "report": (["report", "data.parquet", "--target", "price"], "area: "),
+    "fit": (["fit", "data.parquet", "--without", "price", "-o", "bins.json"], "variance lost"),
+    "encode": (["encode", "data.csv", "bins.json", "-o", "codes.parquet"], ""),
+    "show": (["show", "bins.json"], "variance lost"),
+}
+WRITES = {
+    "compare": "page.html",
+    "report": "boostbins-report.html",
+    "fit": "bins.json",
+    "encode": "codes.parquet",
+}
+
+
+QUICK_COMMANDS = [name for name in COMMANDS if name != "demo"]  # which is run once with each library
+
+
+@pytest.mark.parametrize("name", QUICK_COMMANDS)
+def test_in_a_pipe(folder, name):
+    fit_bins(pd.read_parquet(folder / "data.parquet")[["area", "age"]]).save(folder / "bins.json")
+    arguments, said = COMMANDS[name]
+    done = run(*arguments, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert said in done.stdout
+    assert "\x1b" not in done.stdout + done.stderr
+    assert not re.search(r"Traceback|Warning", done.stderr)
+    if name in WRITES:
+        assert (folder / WRITES[name]).stat().st_size > 0
+        assert WRITES[name] in done.stderr
+    assert not list(folder.glob(".*"))  # nothing half written stays
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_on_a_terminal(folder, name):
+    fit_bins(pd.read_parquet(folder / "data.parquet")[["area", "age"]]).save(folder / "bins.json")
+    arguments, said = COMMANDS[name]
+    code, seen = run_on_terminal(*arguments, cwd=folder)
+    assert code == 0, seen
+    assert said in re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen).replace("\r\n", "\n")
+    assert "\x1b[" in seen  # colours, or at least dim notes
+    if name in ("demo", "compare"):
+        assert "left:" in seen  # the estimate
+    assert "Traceback" not in seen
+
+
+@pytest.mark.parametrize("name", [*COMMANDS, None])
+def test_help_has_an_example(tmp_path, name):
+    done = run(*[name] if name else [], "--help", cwd=tmp_path)
+    assert done.returncode == 0
+    assert re.search(r"examples?:\n  boostbins " + (name or ""), done.stdout)
+
+
+def test_version_and_no_command(tmp_path):
+    assert run("--version", cwd=tmp_path).stdout == f"boostbins {boostbins.__version__}\n"
+    alone = run(cwd=tmp_path)
+    assert alone.returncode == 2
+    assert "examples:" in alone.stdout
+
+
+# ---- for machines
+
+
+@pytest.mark.parametrize("name", QUICK_COMMANDS)
+def test_json_is_all_there_is_on_standard_output(folder, name):
+    fit_bins(pd.read_parquet(folder / "data.parquet")[["area", "age"]]).save(folder / "bins.json")
+    done = run(*COMMANDS[name][0], "--json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    if name == "compare":
+        assert {row["method"] for row in found["table"]} == {"native", "kmeans"}
+    if name == "report":
+        assert found["columns"][0]["name"] == "area"
+    if name == "fit":
+        assert {row["column"] for row in found} == {"area", "age", "sold", "weight"}
+
+
+@pytest.mark.parametrize("name", QUICK_COMMANDS)
+def test_quiet_is_quiet(folder, name):
+    fit_bins(pd.read_parquet(folder / "data.parquet")[["area", "age"]]).save(folder / "bins.json")
+    done = run(*COMMANDS[name][0], "--quiet", cwd=folder)
+    assert done.returncode == 0
+    assert done.stderr == ""
+    verdicts = done.stdout.splitlines()
+    assert len(verdicts) == (2 if name in ("compare", "report") else 0)
+    assert all(line.startswith("At ") for line in verdicts)
+
+
+# ---- the results
+
+
+def test_fit_encode_and_show_agree_with_the_library(folder):
+    frame = pd.read_parquet(folder / "data.parquet")
+    assert main(["fit", str(folder / "data.csv"), "--columns", "area,age", "--method", "optimal", "--max-bins", "31",
+                 "--weight", "weight", "-o", str(folder / "b.json"), "-q"]) == 0  # fmt: skip
+    numbers = frame[["area", "age"]]
+    expected = fit_bins(numbers, "optimal", 31, frame["weight"])
+    assert Bins.load(folder / "b.json") == expected
+    for ending in ("parquet", "feather", "csv"):
+        out = folder / f"codes.{ending}"
+        assert main(["encode", str(folder / "data.parquet"), str(folder / "b.json"), "-o", str(out), "-q"]) == 0
+        codes = {"parquet": pd.read_parquet, "feather": pd.read_feather, "csv": pd.read_csv}[ending](out)
+        assert np.array_equal(codes[["area", "age"]].to_numpy(), expected.encode(numbers))
+
+
+def test_dates_have_the_same_codes_from_csv_and_parquet(folder):
+    bins = str(folder / "b.json")
+    assert main(["fit", str(folder / "data.csv"), "--columns", "sold", "-o", bins, "-q"]) == 0
+    codes = []
+    for source in ("data.csv", "data.parquet"):
+        assert main(["encode", str(folder / source), bins, "-o", str(folder / "c.csv"), "-q"]) == 0
+        codes.append((folder / "c.csv").read_text())
+    assert codes[0] == codes[1]
+
+
+def test_show_a_column(folder, capsys):
+    bins = fit_bins(pd.read_parquet(folder / "data.parquet")[["area", "age"]], max_bins=4)
+    bins.save(folder / "bins.json")
+    assert main(["show", str(folder / "bins.json"), "--column", "age", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["weight"] for row in rows] == bins.table("age")["weight"].tolist()
+    assert main(["show", str(folder / "bins.json"), "--column", "age"]) == 0
+    assert "missing" in capsys.readouterr().out
+    Bins([[1.0, 2.0]], names=["a"]).save(folder / "plain.json")
+    assert main(["show", str(folder / "plain.json"), "--column", "a"]) == 0
+    assert main(["show", str(folder / "plain.json")]) == 0
+
+
+def test_standard_input_and_patterns(folder):
+    with (folder / "data.csv").open() as file:
+        piped = run("report", "-", "--json", cwd=folder, stdin=file)
+    named = run("report", "data.c*", "--json", cwd=folder)
+    twice = run("report", "data.csv", "data.parquet", "--json", cwd=folder)
+    first, second, both = (json.loads(done.stdout) for done in (piped, named, twice))
+    assert first["title"] == "standard input"
+    assert first["columns"] == second["columns"]
+    assert both["rows"] == 2 * first["rows"]
+
+
+def test_a_reader_that_has_seen_enough(folder):
+    command = " ".join([*COMMAND, "report", "data.parquet", "--json"])
+    done = subprocess.run(
+        ["bash", "-c", f"{command} | head -c 10; exit ${{PIPESTATUS[0]}}"], cwd=folder, capture_output=True
+    )
+    assert done.returncode == 0
+    assert b"Traceback" not in done.stderr
+    assert b"Broken" not in done.stderr
+
+
+@pytest.mark.parametrize("library", TRAINERS)
+def test_the_demo_with_each_library(tmp_path, library):
+    done = run("demo", "--library", library, "--html", "d.html", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"At 63 bins kmeans lowers the error by .*: worth the change", done.stdout)
+    assert f"{TRAINERS[library].title}'s own" in done.stdout
+    assert "\x1b" not in done.stdout + done.stderr
+    assert not re.search(r"Traceback|Warning", done.stderr)
+    assert (tmp_path / "d.html").stat().st_size > 0
+
+
+# ---- wrong input
+
+WRONG = {
+    "no such file": (["report", "no.csv"], "there is no file no.csv"),
+    "a folder": (["report", "."], "is a folder: name its files"),
+    "an empty file": (["report", "empty.csv"], "empty.csv is empty"),
+    "one column": (["compare", "one.csv", "--target", "a"], "no column to train on beside the target"),
+    "no such target": (["compare", "data.csv", "--target", "prise"], "no column 'prise': did you mean 'price'?"),
+    "no such target, report": (["report", "data.csv", "--target", "Price"], "did you mean 'price'?"),
+    "a target with missing values": (["compare", "data.csv", "--target", "age"], r"the target has \d+ missing values"),
+    "all text": (["compare", "text.csv", "--target", "b"], "no numeric column: nothing to bin"),
+    "all text, report": (["report", "text.csv"], "no numeric column: nothing to bin"),
+    "all text, fit": (["fit", "text.csv", "-o", "b.json"], "has no numeric columns"),
+    "10 rows": (["compare", "ten.csv", "--target", "price"], "there are 10 rows"),
+    "a class with one member": (["compare", "lonely.csv", "--target", "class"], "class 'c' has one row only"),
+    "an unknown method": (["compare", "data.csv", "--target", "price", "--methods", "kmean"], "got 'kmean'"),
+    "an unknown library": (["compare", "data.csv", "--target", "price", "--library", "lgbm"], "invalid choice: 'lgbm'"),
+    "no target": (["compare", "data.csv"], "required: --target"),
+    "no number": (["compare", "data.csv", "--target", "price", "--max-bins", "many"], "got 'many'"),
+    "too few bins": (["report", "data.csv", "--max-bins", "1"], "max_bins must be .*got 1"),
+    "no parameter": (["compare", "data.csv", "--target", "price", "--param", "x"], "NAME=VALUE"),
+    "an unknown parameter": (["compare", "data.csv", "--target", "price", *QUICK, "--param", "xyz=1"], "'xyz'"),
+    "an unknown metric": (["compare", "data.csv", "--target", "price", "--metric", "auc"], "did you mean 'roc_auc'"),
+    "an unknown ending": (["encode", "data.csv", "good.json", "-o", "codes.xls"], "must end in .parquet"),
+    "no bins": (["encode", "data.csv", "data.csv", "-o", "codes.csv"], "not the JSON of boostbins' bins"),
+    "bins of other columns": (["encode", "one.csv", "good.json", "-o", "codes.csv"], "there is no column 'area'"),
+    "no such bins": (["show", "no.json"], "cannot read no.json"),
+    "no such column": (["show", "good.json", "--column", "aera"], "did you mean 'area'"),
+}  # fmt: skip
+
+
+@pytest.fixture
+def wrong(folder):
+    (folder / "empty.csv").touch()
+    (folder / "one.csv").write_text("a\n" + "".join(f"{i}\n" for i in range(200)))
+    (folder / "text.csv").write_text("a,b\n" + "x,y\nz,w\n" * 100)
+    (folder / "lonely.csv").write_text("a,class\n" + "".join(f"{i},{'ab'[i % 2]}\n" for i in range(200)) + "7,c\n")
+    frame = pd.read_parquet(folder / "data.parquet")
+    frame.head(10).to_csv(folder / "ten.csv", index=False)
+    fit_bins(frame[["area"]]).save(folder / "good.json")
+    return folder
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_wrong_input_is_named_in_one_line(wrong, monkeypatch, capsys, what):
+    monkeypatch.chdir(wrong)
+    before = set(wrong.iterdir())
+    arguments, message = WRONG[what]
+    try:
+        code = main(arguments)
+    except SystemExit as ended:
+        code = ended.code
+    seen = capsys.readouterr()
+    assert code == 2
+    assert seen.out == ""
+    assert re.fullmatch(f"boostbins: .*{message}.*\n", seen.err), seen.err
+    assert set(wrong.iterdir()) == before
+
+
+@pytest.mark.parametrize("command", ["report", "compare", "fit", "encode", "demo"])
+@pytest.mark.parametrize("path", ["/nonexistent/folder/out.csv", "."])
+def test_an_output_that_cannot_be_written_is_told_before_the_work(wrong, monkeypatch, capsys, command, path):
+    monkeypatch.chdir(wrong)
+    path = "x.csv/" if path == "." and command == "encode" else path
+    if path == "x.csv/":
+        (wrong / "x.csv").mkdir()
+    where = ["--html", path] if command in ("report", "compare", "demo") else ["-o", path]
+    inputs = {"compare": ["data.csv", "--target", "price"], "encode": ["data.csv", "good.json"], "demo": []}
+    monkeypatch.setattr("boostbins.cli.read_files", None)  # nothing is read before
+    assert main([command, *inputs.get(command, ["data.csv"]), *where]) == 1
+    seen = capsys.readouterr()
+    assert seen.out == ""
+    assert re.fullmatch("boostbins: cannot write .*\n", seen.err), seen.err
+
+
+def test_with_the_debug_variable_there_is_a_traceback(tmp_path):
+    done = run("report", "no.csv", cwd=tmp_path, env={**os.environ, "BOOSTBINS_DEBUG": "1"})
+    assert "Traceback" in done.stderr
+
+
+def test_without_rich_it_says_what_to_install(tmp_path):
+    (tmp_path / "rich").mkdir()
+    (tmp_path / "rich" / "__init__.py").write_text("raise ImportError")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
+    done = run("report", "data.csv", cwd=tmp_path, env=environment)
+    assert done.returncode == 1
+    assert done.stderr == "boostbins: the command line needs rich: pip install 'boostbins[cli]'\n"
+
+
+# ---- interrupted
+
+
+def interrupted(arguments, cwd, after):
+    """Run a command, press Ctrl-C when its output on a terminal satisfies `after`."""
+    main_end, terminal = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, *map(str, arguments)],
+        cwd=cwd, env={**os.environ, "TERM": "xterm"}, stdin=terminal, stdout=terminal, stderr=terminal,
+        start_new_session=True,
+    )  # fmt: skip
+    os.close(terminal)
+    seen, is_pressed = "", False
+    until = time.monotonic() + 100
+    while time.monotonic() < until:
+        try:
+            part = os.read(main_end, 65536).decode()
+        except OSError:
+            break
+        seen += part
+        if not is_pressed and after(seen):
+            is_pressed = True
+            os.killpg(process.pid, signal.SIGINT)
+    os.close(main_end)
+    assert is_pressed
+    return process.wait(60), seen
+
+
+def test_ctrl_c_ends_it_cleanly(folder):
+    long = ["compare", "data.csv", "--target", "price", "--library", "sklearn", "--splits", "500"]
+    code, seen = interrupted([*long, "--html", "page.html"], folder, lambda seen: re.search(r"\b[1-9]/5000", seen))
+    assert code == 130
+    assert "boostbins: stopped" in seen
+    assert "Traceback" not in seen
+    assert not (folder / "page.html").exists()
+    assert not list(folder.glob(".*"))
+
+
+def test_ctrl_c_after_some_splits_tells_what_is_known(folder):
+    arguments = ["compare", "data.csv", "--target", "price", "--splits", "500", "--library", "sklearn",
+                 "--param", "max_iter=5", "--methods", "kmeans", "--max-bins", "31", "--html", "page.html"]  # fmt: skip
+    code, seen = interrupted(arguments, folder, lambda seen: re.search(r"\b[1-9]\d/1000", seen))
+    assert code == 130
+    assert re.search(r"interrupted: \d+ of 500 splits", seen)
+    assert "At 31 bins" in seen
+    assert (folder / "page.html").exists()

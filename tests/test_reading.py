@@ -1,0 +1,187 @@
+"""Files of every usual kind give the same table; what is no table is named in one line."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from pyarrow import csv, feather, parquet
+
+from boostbins import reading
+from boostbins.reading import FileError, read_files
+
+TABLE = pa.table(
+    {
+        "a": [1.5, -2.0, None, 1e300],
+        "n": [1, 2, 3, 4],
+        "text": ["x", 'with "quotes", and a comma', "two\nlines", None],
+        "flag": [True, False, None, True],
+    }
+)
+
+
+def written(table=TABLE, kind="csv", **options):
+    sink = io.BytesIO()
+    if kind == "csv":
+        csv.write_csv(table, sink, csv.WriteOptions(**options))
+    elif kind == "parquet":
+        parquet.write_table(table, sink, **options)
+    else:
+        feather.write_feather(table, sink, **options)
+    return sink.getvalue()
+
+
+def zipped(data, names=("data.csv",)):
+    sink = io.BytesIO()
+    with zipfile.ZipFile(sink, "w") as archive:
+        for name in names:
+            archive.writestr(name, data)
+    return sink.getvalue()
+
+
+def zstd(data):
+    return pa.compress(data, "zstd", asbytes=True)
+
+
+KINDS = {
+    "plain.csv": written(),
+    "semicolon.csv": written(delimiter=";"),
+    "tab.tsv": written(delimiter="\t"),
+    "bar.txt": written(delimiter="|"),
+    "windows.csv": b"\xef\xbb\xbf" + written(),
+    "data.parquet": written(kind="parquet"),
+    "data.feather": written(kind="feather"),
+    "old.feather": written(kind="feather", compression="uncompressed"),
+    "data.csv.gz": gzip.compress(written()),
+    "data.csv.bz2": bz2.compress(written()),
+    "data.csv.xz": lzma.compress(written()),
+    "data.csv.zip": zipped(written()),
+    "data.parquet.gz": gzip.compress(written(kind="parquet")),
+    "no-ending": written(kind="parquet"),
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_kind_gives_the_same_table(tmp_path, name):
+    (tmp_path / name).write_bytes(KINDS[name])
+    assert read_files(tmp_path / name).equals(TABLE)
+
+
+@pytest.mark.parametrize("name", ["plain.csv", "data.parquet", "data.feather", "data.csv.gz"])
+def test_standard_input(monkeypatch, name):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(KINDS[name])))
+    assert read_files("-").equals(TABLE)
+
+
+def test_zstd(tmp_path):
+    with pa.CompressedOutputStream(str(tmp_path / "data.csv.zst"), "zstd") as file:
+        file.write(written())
+    assert read_files(tmp_path / "data.csv.zst").equals(TABLE)
+
+
+def test_decimal_commas(tmp_path):
+    pd.DataFrame({"a": [1.5, 2.25], "b": [1, 2]}).to_csv(tmp_path / "d.csv", sep=";", decimal=",", index=False)
+    assert read_files(tmp_path / "d.csv").to_pydict() == {"a": [1.5, 2.25], "b": [1, 2]}
+
+
+def test_a_type_that_shows_late_in_the_file(tmp_path):
+    rows = 300_000  # more than a block of Arrow's
+    (tmp_path / "late.csv").write_text("a,b\n" + "1,2\n" * rows + "1.5,x\n")
+    table = read_files(tmp_path / "late.csv")
+    assert [str(kind) for kind in table.schema.types] == ["double", "string"]
+    assert table.num_rows == rows + 1
+
+
+def test_many_files_and_patterns_are_one_table(tmp_path):
+    for i in range(3):
+        pd.DataFrame({"a": [i, i + 1], "b": [0.5, 1]}).to_csv(tmp_path / f"part-{i}.csv", index=False)
+    pd.DataFrame({"b": [7, 8], "a": [1.25, 9]}).to_parquet(
+        tmp_path / "part-3.parquet", index=False
+    )  # other order, types
+    expected = {"a": [0, 1, 1, 2, 2, 3, 1.25, 9], "b": [0.5, 1, 0.5, 1, 0.5, 1, 7, 8]}
+    assert read_files(str(tmp_path / "part-*")).to_pydict() == expected
+    assert read_files(sorted(tmp_path.iterdir())).to_pydict() == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is empty"),
+        (b"  \n \n", "is empty"),
+        (b"a,b\n", "has no rows"),
+        (b"a,b\n1,2\n1,2,3\n", "cannot be read as CSV"),
+        (b"a,a\n1,2\n", "more than one column named 'a'"),
+        ("größe\n1\n".encode("latin1"), "is not UTF-8 .byte 2"),
+        (bytes(range(256)), "is not a CSV, Parquet or Feather file"),
+        (KINDS["data.parquet"][:300], "is not a whole Parquet file"),
+        (KINDS["data.feather"][:100], "is not a whole Feather file"),
+        (KINDS["data.csv.gz"][:30], "is not a whole compressed file"),
+        (KINDS["data.csv.xz"][:30], "is not a whole compressed file"),
+        (KINDS["data.csv.zip"][:50], "is not a whole compressed file"),
+        (zipped(b"a\n1\n", ["a.csv", "b.csv"]), "a zip file must hold one file"),
+    ],
+)  # fmt: skip
+def test_what_is_no_table_is_refused(tmp_path, content, message):
+    (tmp_path / "data.csv").write_bytes(content)
+    with pytest.raises(FileError, match=message):
+        read_files(tmp_path / "data.csv")
+
+
+def test_what_is_not_there_is_named(tmp_path):
+    with pytest.raises(FileError, match=r"there is no file .*no\.csv"):
+        read_files(tmp_path / "no.csv")
+    with pytest.raises(FileError, match=r"no file matches .*\*\.csv"):
+        read_files(str(tmp_path / "*.csv"))
+    with pytest.raises(FileError, match=r"is a folder: name its files, e\.g\. '.*\*\.parquet'"):
+        read_files(tmp_path)
+
+
+def test_files_of_other_columns_are_named(tmp_path):
+    (tmp_path / "a.csv").write_text("x,y\n1,2\n")
+    (tmp_path / "b.csv").write_text("x\n1\n")
+    (tmp_path / "c.csv").write_text("x,y,z\n1,2,3\n")
+    (tmp_path / "d.csv").write_text("x,y\n1,text\n")
+    with pytest.raises(FileError, match=r"b\.csv has no column 'y', which .*a\.csv has"):
+        read_files([tmp_path / "a.csv", tmp_path / "b.csv"])
+    with pytest.raises(FileError, match=r"c\.csv has a column 'z', which .*a\.csv has not"):
+        read_files([tmp_path / "a.csv", tmp_path / "c.csv"])
+    with pytest.raises(FileError, match="of different types"):
+        read_files([tmp_path / "a.csv", tmp_path / "d.csv"])
+
+
+def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / "data.csv"
+    path.write_bytes(KINDS["plain.csv"])
+    read = reading._PARSERS["csv"]
+
+    def and_meanwhile(data, name):
+        with path.open("ab") as file:
+            file.write(b"5,6,x,true\n")
+        return read(data, name)
+
+    monkeypatch.setitem(reading._PARSERS, "csv", and_meanwhile)
+    with pytest.raises(FileError, match="changed while it was read: wait"):
+        read_files(path)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_may_not_be_read(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_bytes(KINDS["plain.csv"])
+    path.chmod(0)
+    with pytest.raises(FileError, match="cannot read .*Permission denied"):
+        read_files(path)
+
+
+def test_numbers_are_read_to_the_last_bit(tmp_path):
+    values = np.random.default_rng(0).lognormal(0, 20, 1000)
+    pd.DataFrame({"x": values}).to_csv(tmp_path / "x.csv", index=False)
+    assert np.array_equal(read_files(tmp_path / "x.csv")["x"].to_numpy(), values)
