@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -212,6 +213,13 @@ def test_standard_input_and_patterns(folder):
     assert both["rows"] == 2 * first["rows"]
 
 
+def test_a_reader_that_has_seen_enough_of_the_table(folder):
+    command = f"{' '.join(COMMAND)} report data.parquet --html page.html | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (folder / "page.html").exists()
+
+
 def test_a_reader_that_has_seen_enough(folder):
     command = " ".join([*COMMAND, "report", "data.parquet", "--json"])
     done = subprocess.run(
@@ -257,6 +265,11 @@ WRONG = {
     "an unknown parameter": (["compare", "data.csv", "--target", "price", *QUICK, "--param", "xyz=1"], "'xyz'"),
     "an unknown metric": (["compare", "data.csv", "--target", "price", "--metric", "auc"], "did you mean 'roc_auc'"),
     "an unknown ending": (["encode", "data.csv", "good.json", "-o", "codes.xls"], "must end in .parquet"),
+    "no columns": (["fit", "data.csv", "--columns", ",", "-o", "b.json"], "has no numeric columns"),
+    "weights of text": (["fit", "data.csv", "--weight", "kind", "-o", "b.json"], "in column 'kind' must be numbers"),
+    "the number of bins as a parameter": (
+        ["compare", "data.csv", "--target", "price", "--param", "max_bin=7"], "must not hold 'max_bin'"
+    ),
     "no bins": (["encode", "data.csv", "data.csv", "-o", "codes.csv"], "not the JSON of boostbins' bins"),
     "bins of other columns": (["encode", "one.csv", "good.json", "-o", "codes.csv"], "there is no column 'area'"),
     "no such bins": (["show", "no.json"], "cannot read no.json"),
@@ -306,6 +319,53 @@ def test_an_output_that_cannot_be_written_is_told_before_the_work(wrong, monkeyp
     seen = capsys.readouterr()
     assert seen.out == ""
     assert re.fullmatch("boostbins: cannot write .*\n", seen.err), seen.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["report", "data.csv", "--html", "data.csv"],
+        ["compare", "data.csv", "--target", "price", "--html", "./data.csv"],
+        ["fit", "data.csv", "-o", "data.csv"],
+        ["encode", "data.csv", "good.json", "-o", "data.csv"],
+    ],
+)
+def test_the_input_is_never_replaced(wrong, monkeypatch, capsys, arguments):
+    monkeypatch.chdir(wrong)
+    before = (wrong / "data.csv").read_bytes()
+    assert main(arguments) == 2
+    assert "would replace the data" in capsys.readouterr().err
+    assert (wrong / "data.csv").read_bytes() == before
+
+
+def test_links_pipes_devices_and_rights_are_kept(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    (folder / "real.html").touch()
+    (folder / "link.html").symlink_to("real.html")
+    old = os.umask(0o077)
+    try:
+        assert main(["report", "data.csv", "-q", "--html", "link.html"]) == 0
+        assert main(["report", "data.csv", "-q", "--html", "new.html"]) == 0
+    finally:
+        os.umask(old)
+    assert (folder / "link.html").is_symlink()
+    assert (folder / "real.html").stat().st_size > 1000
+    assert (folder / "new.html").stat().st_mode & 0o777 == 0o600
+    os.mkfifo(folder / "pipe")
+    with (folder / "read").open("wb") as file, subprocess.Popen(["cat", "pipe"], stdout=file, cwd=folder) as reader:
+        assert main(["report", "data.csv", "-q", "--html", "pipe"]) == 0
+        assert reader.wait(60) == 0
+    assert (folder / "read").read_bytes().startswith(b"<!doctype html>")
+    assert main(["report", "data.csv", "-q", "--html", "/dev/null"]) == 0
+    assert Path("/dev/null").is_char_device()
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", ">&- 2>&-"])
+def test_closed_streams(folder, closed):
+    command = f"{' '.join(COMMAND)} report data.csv --html page.html {closed}"
+    done = subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (folder / "page.html").exists()
 
 
 def test_with_the_debug_variable_there_is_a_traceback(tmp_path):

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import decimal
+import json
+from contextlib import nullcontext
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -13,7 +17,8 @@ from sklearn.metrics import root_mean_squared_error
 from sklearn.model_selection import ShuffleSplit
 
 from boostbins import compare
-from boostbins.comparison import FEWEST_ROWS, TRAINERS
+from boostbins.comparison import FEWEST_ROWS, TRAINERS, Comparison
+from boostbins.features import numbers_and_categories
 
 FEW = {
     "lightgbm": {"n_estimators": 15, "n_jobs": 1},
@@ -91,8 +96,47 @@ def test_the_tail_makes_the_change_worth_it():
     assert "kmeans lowers the error by" in result.verdict
     assert "worth the change" in result.verdict
     assert result.best == ("kmeans", 15)
-    assert 'HistGradientBoostingRegressor(bin_method="kmeans", max_bins=15)' in result.snippet
+    assert 'HistGradientBoostingRegressor(bin_method="kmeans", max_bins=15, max_iter=30)' in result.snippet
     exec(result.snippet)
+
+
+def compared(**errors):
+    """Return a comparison of given errors, by method, at 63 bins (or more, as a dict)."""
+    rows = [
+        {"split": split, "max_bins": max_bins, "method": method, "score": error, "error": error, "seconds": 0.1}
+        for method, given in errors.items()
+        for max_bins, values in (given if isinstance(given, dict) else {63: given}).items()
+        for split, error in enumerate(values)
+    ]
+    frame = pd.DataFrame(rows).sort_values("max_bins", ascending=False, kind="stable")
+    return Comparison("lightgbm", "regression", "neg_mean_squared_error", frame, 1000, 3, ())
+
+
+def test_what_the_library_does_better_with_more_bins_is_not_recommended():
+    few, many = [2.0, 2.1, 1.9, 2.0, 2.05], [1.0, 1.05, 0.95, 1.0, 1.02]
+    half = [1.5, 1.6, 1.45, 1.5, 1.52]
+    result = compared(native={255: many, 8: few}, kmeans={255: many, 8: half})
+    assert result.best is None
+    assert result.snippet == ""
+    assert "At 8 bins kmeans lowers the error" in result.verdict
+    assert "LightGBM's own 255 bins make a lower error still" in result.verdict
+
+
+def test_no_certainty_from_splits_that_do_not_vary():
+    same = compared(native=[0.02] * 5, kmeans=[0.01] * 5)
+    assert list(same.table["meaning"]) == ["", "unclear"]
+    assert "the data cannot tell: kmeans changes the error by -50.0 % (no interval)" in same.verdict
+    one = compared(native=[0, 0, 0, 1e-5, 0], kmeans=[0] * 5)
+    assert one.best is None
+    assert "cannot tell" in one.verdict
+    wide = compared(native=[1.0, 2.0, 3.0], kmeans=[0.1, 0.9, 0.1])
+    assert (wide.table["change_low"] >= -100).all()
+    perfect = compared(native=[0.0] * 5, kmeans=[0.0, 0.0, 0.1, 0.0, 0.0])
+    assert "make no error at all: there is nothing to gain" in perfect.verdict
+    for result in (same, one, wide, perfect):
+        json.dumps(result.to_dict(), allow_nan=False)
+        assert "nan" not in result.verdict
+        assert "inf " not in result.verdict
 
 
 def test_noise_is_not_called_a_gain():
@@ -146,6 +190,91 @@ def test_an_own_function_and_names():
     options = {"max_bins": 31, "splits": 2, "params": FEW["sklearn"]}
     assert list(compare(X, X[:, 0], "sklearn", [thirds], **options).table["method"]) == ["native", "thirds"]
     assert list(compare(X, X[:, 0], "sklearn", {"three": thirds}, **options).table["method"]) == ["native", "three"]
+
+
+def test_the_snippet_names_functions_and_parameters():
+    def mine(summary, max_bins):
+        return summary.quantile(np.arange(1, max_bins) / max_bins)
+
+    r = np.random.default_rng(0)
+    X = r.lognormal(0, 2, (300, 2))
+    result = compare(X, X[:, 0], "catboost", [mine], 31, splits=2, params={"n_estimators": 7, "n_jobs": 1})
+    object.__setattr__(result, "best", ("mine", 31))
+    assert result.snippet.endswith("CatBoostRegressor(bin_method=mine, border_count=30, iterations=7, thread_count=1)")
+    with pytest.raises(ValueError, match="methods must have different names"):
+        compare(X, X[:, 0], "sklearn", [lambda s, b: [1.0], lambda s, b: [2.0]])
+
+
+@pytest.mark.parametrize("library", TRAINERS)
+def test_the_number_of_trees_has_one_name(library):
+    r = np.random.default_rng(0)
+    X = r.lognormal(0, 2, (300, 2))
+    compare(X, X[:, 0], library, ["kmeans"], 31, splits=2, params={"n_estimators": 3, "random_state": 1})
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        pa.array([decimal.Decimal(i) / 4 for i in range(300)]),
+        pa.array([float(i) for i in range(300)]).cast(pa.float32()),
+        pd.Series([float(i) for i in range(300)], dtype=object),
+        pd.Series(range(300), dtype="Int64"),
+        [2**60 + i for i in range(300)],
+    ],
+    ids=["decimal", "float32", "object", "nullable", "huge"],
+)
+def test_numbers_of_every_kind_are_a_target(y):
+    X = np.random.default_rng(0).lognormal(0, 2, (300, 2))
+    for table in (pa.table({"a": X[:, 0], "b": X[:, 1], "y": pa.array(y)}),):
+        result = compare(table, "y", "sklearn", ["kmeans"], 31, splits=2, params=FEW["sklearn"])
+        assert result.task == "regression"
+    assert compare(X, y, "sklearn", ["kmeans"], 31, splits=2, params=FEW["sklearn"]).task == "regression"
+
+
+def test_missing_classes_are_told_of_in_every_kind_of_table():
+    frame = pd.DataFrame({"a": GOOD[:, 0], "y": pd.Categorical([None] * 10 + ["x", "y", "z"] * 30)})
+    for table in (frame, pl.from_pandas(frame), pa.Table.from_pandas(frame)):
+        with pytest.raises(ValueError, match="the target has 10 missing values"):
+            compare(table, "y", "sklearn")
+
+
+def test_missing_categories_are_not_a_category_of_text():
+    kinds = ["a", None, "b", float("nan"), "a"] * 40
+    frame = pd.DataFrame({"x": np.arange(200.0), "k": pd.Series(kinds, dtype=object)})
+    for table in (frame, frame.astype({"k": "category"}), pl.DataFrame({"k": [k if k == k else None for k in kinds]})):
+        found, _ = numbers_and_categories(table, 100)
+        assert list(found["k"].cat.categories) == ["a", "b"]
+        assert found["k"].isna().sum() == 80
+
+
+def test_rare_whole_numbers_are_no_classes():
+    r = np.random.default_rng(0)
+    counts = np.append(r.integers(0, 4, 299), 9)
+    X = r.lognormal(0, 2, (300, 2))
+    options = {"library": "sklearn", "methods": ["kmeans"], "max_bins": 31, "splits": 2, "params": FEW["sklearn"]}
+    assert compare(X, counts, **options).task == "regression"
+    assert compare(X, counts % 4, **options).task == "multiclass"
+    with pytest.raises(ValueError, match="class '9' has one row only.*or choose the task 'regression'"):
+        compare(X, counts, task="classification", **options)
+
+
+def test_columns_without_a_value_are_left_out():
+    frame = skewed_frame().assign(nothing=np.nan, nor_this=None)
+    result = compare(frame, "y", "sklearn", ["kmeans"], 31, splits=2, params=FEW["sklearn"])
+    assert "left out (nothing but missing values): 'nothing', 'nor_this'" in result.notes
+
+
+@pytest.mark.parametrize("library", TRAINERS)
+def test_infinite_values_train_or_are_named(library):
+    X = np.random.default_rng(0).lognormal(0, 2, (300, 2))
+    X[:9, 0] = np.inf
+    refuses = (
+        pytest.raises(ValueError, match=r"XGBoost could not be trained on this: .*inf")
+        if library == "xgboost"
+        else nullcontext()
+    )
+    with refuses:
+        compare(X, X[:, 1], library, ["kmeans"], 31, splits=2, params=FEW[library])
 
 
 def test_metrics_by_name():
@@ -214,6 +343,18 @@ GOOD = np.random.default_rng(0).lognormal(0, 2, (FEWEST_ROWS, 2))
         (GOOD, GOOD[:, 0], {"max_bins": []}, "max_bins must hold a number"),
         (GOOD, GOOD[:, 0], {"splits": 1}, "splits must be a whole number of at least 2, got 1"),
         (GOOD, GOOD[:, 0], {"task": "ranking"}, "task must be .*got 'ranking'"),
+        (GOOD, GOOD[:50, 0], {}, r"the target must have one entry per row, shape \(100,\), got \(50,\)"),
+        (GOOD, None, {}, "the target must have one entry per row"),
+        (GOOD, GOOD[:, 0], {"params": {"max_bin": 7}}, "params must not hold 'max_bin': it is set by max_bins"),
+        (GOOD, GOOD[:, 0], {"params": {"bin_method": "optimal"}}, "'bin_method': it is set by methods"),
+        (GOOD, GOOD[:, 0], {"params": {"nope": 7}}, "scikit-learn could not be trained on this: .*'nope'"),
+        (GOOD, GOOD[:, 0], {"max_rows": 5}, "max_rows must be a whole number of at least 100, got 5"),
+        (GOOD, GOOD[:, 0], {"random_state": -1}, "random_state must be a whole number of at least 0, got -1"),
+        (GOOD, GOOD[:, 0], {"sample_weight": np.zeros(100)}, "sample_weight is zero for every row"),
+        (GOOD, np.arange(100).astype("datetime64[D]"), {}, "the target holds dates"),
+        (GOOD[:, 0], GOOD[:, 0], {}, "X must be a table with rows and columns"),
+        (pd.DataFrame(GOOD, columns=["a", "a"]), GOOD[:, 0], {}, "more than one column named 'a'"),
+        (pd.DataFrame({"a": GOOD[:, 0], "b": 1}), "b", {"sample_weight": "b"}, "cannot be both the target and"),
         (GOOD, GOOD[:, 0], {"metric": "rmse"}, "did you mean 'neg_root_mean_squared_error'"),
         (GOOD, GOOD[:, 0], {"metric": "roc_auc"}, "metric 'roc_auc' cannot be used for this regression target"),
         (GOOD, GOOD[:, 0], {"sample_weight": -np.ones(100)}, "sample_weight must be finite and not negative"),
@@ -221,9 +362,9 @@ GOOD = np.random.default_rng(0).lognormal(0, 2, (FEWEST_ROWS, 2))
         (GOOD, np.ones(100), {}, "the target has one value only"),
         (GOOD, np.where(GOOD[:, 0] > 1, np.nan, 1.0), {}, "the target has [0-9]+ missing values"),
         (GOOD, np.where(np.arange(100) == 5, np.inf, GOOD[:, 0]), {}, "the target has infinite values"),
-        (GOOD, [f"t{i}" for i in range(100)], {}, "that is no classification"),
+        (GOOD, [f"t{i}" for i in range(100)], {}, "too many to be classes"),
         (GOOD, ["a"] * 50 + ["b"] * 49 + ["c"], {}, "class 'c' has one row only"),
-        (GOOD, ["a"] * 50 + ["b"] * 50, {"task": "regression"}, "not numbers: task='classification'"),
+        (GOOD, ["a"] * 50 + ["b"] * 50, {"task": "regression"}, "not numbers: choose the task 'classification'"),
         (pd.DataFrame({"a": ["x", "y"] * 50}), GOOD[:, 0], {}, "no numeric column"),
         (pd.DataFrame({"price": GOOD[:, 0]}), "prize", {}, "no column 'prize': did you mean 'price'"),
         (pd.DataFrame({"price": GOOD[:, 0]}), "price", {}, "no column to train on beside the target"),

@@ -7,6 +7,7 @@ import gzip
 import io
 import lzma
 import os
+import threading
 import zipfile
 
 import numpy as np
@@ -92,6 +93,36 @@ def test_decimal_commas(tmp_path):
     assert read_files(tmp_path / "d.csv").to_pydict() == {"a": [1.5, 2.25], "b": [1, 2]}
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Datum;Preis\n01.02.2021;12,34\n02.02.2021;7,5\n", {"Datum": ["01.02.2021", "02.02.2021"],
+                                                            "Preis": [12.34, 7.5]}),
+        ("who;x\nSmith, John, Dr;12.34\nDoe, Jane;1.5\n", {"who": ["Smith, John, Dr", "Doe, Jane"], "x": [12.34, 1.5]}),
+        ('"Income, monthly, net";"Age, years"\n1;2\n', {"Income, monthly, net": [1], "Age, years": [2]}),
+        ("a\tb\n1,5\t2\n", {"a": [1.5], "b": [2]}),
+        ("sep=;\na;b\n1;2\n", {"a": [1], "b": [2]}),
+        ("\n\na;b\n1;2\n", {"a": [1], "b": [2]}),
+        ("a,b\r1,2\r3,4\r", {"a": [1, 3], "b": [2, 4]}),
+        ("a,b\n1,x\n?,y\nNone,z\n.,w\n", {"a": [1, None, None, None], "b": ["x", "y", "z", "w"]}),
+        ("2019,2020\n1,2\n", {"2019": [1], "2020": [2]}),
+    ],
+)  # fmt: skip
+def test_csv_as_people_have_it(tmp_path, text, expected):
+    (tmp_path / "data.csv").write_text(text, newline="")
+    assert read_files(tmp_path / "data.csv").to_pydict() == expected
+
+
+def test_a_pipe_and_an_index_of_pandas(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=[KINDS["plain.csv"]])
+    writer.start()
+    assert read_files(tmp_path / "pipe").equals(TABLE)
+    writer.join()
+    pd.DataFrame({"a": [1, 2, 3]}).query("a > 1").to_parquet(tmp_path / "index.parquet")
+    assert read_files(tmp_path / "index.parquet").column_names == ["a"]
+
+
 def test_a_type_that_shows_late_in_the_file(tmp_path):
     rows = 300_000  # more than a block of Arrow's
     (tmp_path / "late.csv").write_text("a,b\n" + "1,2\n" * rows + "1.5,x\n")
@@ -120,6 +151,9 @@ def test_many_files_and_patterns_are_one_table(tmp_path):
         (b"a,b\n1,2\n1,2,3\n", "cannot be read as CSV"),
         (b"a,a\n1,2\n", "more than one column named 'a'"),
         ("größe\n1\n".encode("latin1"), "is not UTF-8 .byte 2"),
+        ("a,b\n1,2\n".encode("utf-16"), "is UTF-16: convert it"),
+        (b"1.5,2\n3,4\n", "has no names of columns"),
+        (zipped(b"", ["[Content_Types].xml", "xl/workbook.xml"]), "this is an Excel file: save it as CSV"),
         (bytes(range(256)), "is not a CSV, Parquet or Feather file"),
         (KINDS["data.parquet"][:300], "is not a whole Parquet file"),
         (KINDS["data.feather"][:100], "is not a whole Feather file"),
@@ -140,6 +174,8 @@ def test_what_is_not_there_is_named(tmp_path):
         read_files(tmp_path / "no.csv")
     with pytest.raises(FileError, match=r"no file matches .*\*\.csv"):
         read_files(str(tmp_path / "*.csv"))
+    with pytest.raises(FileError, match="no file is named"):
+        read_files([])
     with pytest.raises(FileError, match=r"is a folder: name its files, e\.g\. '.*\*\.parquet'"):
         read_files(tmp_path)
 

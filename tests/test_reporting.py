@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 
 import numpy as np
 import pandas as pd
@@ -56,7 +57,7 @@ def test_positive_columns_have_a_log_axis_and_others_one_on_both_sides_of_zero()
     assert all((np.diff(h.edges) > 0).all() for f in (positive, both) for h in f.histograms)
 
 
-@pytest.mark.parametrize("code", [-9999, 99999, -999, 999, -1, 9999, 65535, 1e30, 998])
+@pytest.mark.parametrize("code", [-9999, 99999, -999, 999, -1, 9999, 65535, 1e30, 998, -99])
 @pytest.mark.parametrize("n", [1_000, 200_000])
 def test_codes_for_missing_are_spotted(code, n):
     r = np.random.default_rng(0)
@@ -64,6 +65,35 @@ def test_codes_for_missing_are_spotted(code, n):
     (found,) = facts_of(column).sentinels
     assert found.value == code
     assert found.share == pytest.approx(0.03, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("ordinary", "codes"),
+    [
+        (lambda r, n: r.lognormal(10, 1, n), [-9999]),  # incomes: a wide range
+        (lambda r, n: r.lognormal(10, 1, n), [-999]),
+        (lambda r, n: r.integers(1, 80, n), [997, 998, 999]),
+        (lambda r, n: r.integers(1, 60, n), [-99, -98]),
+        (lambda r, n: r.integers(18, 70, n), [99]),
+        (lambda r, n: r.integers(1, 6, n), [99]),  # answers to a questionnaire
+    ],
+)
+def test_codes_of_questionnaires_and_registers_are_spotted(ordinary, codes):
+    r = np.random.default_rng(0)
+    column = np.where(r.random(5000) < 0.05, r.choice(codes, 5000), ordinary(r, 5000))
+    assert sorted(s.value for s in facts_of(column).sentinels) == sorted(codes)
+
+
+def test_shares_are_of_all_rows():
+    r = np.random.default_rng(0)
+    column = np.where(r.random(10_000) < 0.1, -9999, r.lognormal(0, 1, 10_000))
+    column[r.random(10_000) < 0.5] = np.nan
+    (code,) = facts_of(column).sentinels
+    assert code.share == (column == -9999).mean()
+    with_infinite = np.append(r.lognormal(0, 3, 7000), [np.inf] * 3000)
+    hiding = facts_of(with_infinite).hiding[63]
+    inside = (with_infinite > hiding.low) & (with_infinite <= hiding.high)
+    assert hiding.share == pytest.approx(inside.mean())
 
 
 def test_two_codes_are_spotted():
@@ -82,6 +112,13 @@ def test_two_codes_are_spotted():
         np.random.default_rng(0).lognormal(0, 3, 1000),
         np.append(np.random.default_rng(0).standard_normal(100_000), 9999.0),  # one row is an outlier
         np.random.default_rng(0).integers(-5, 5, 1000),
+        np.random.default_rng(0).integers(-1, 6, 1000),
+        np.random.default_rng(0).integers(-1, 10, 1000),
+        2.0 ** np.random.default_rng(0).integers(0, 9, 1000),
+        10.0 ** np.random.default_rng(0).integers(0, 7, 1000),
+        np.random.default_rng(0).choice([9.0, 29, 99, 999], 1000),
+        np.random.default_rng(0).integers(1900, 2000, 1000),
+        np.random.default_rng(0).integers(10_000, 100_000, 5000),  # postal codes
         np.array([0.0, 1.0] * 500),
         np.array([-1.0, 1.0] * 500),
         np.array([3.0] * 100),
@@ -126,6 +163,7 @@ def test_a_hidden_tail_is_told_with_what_the_target_does_in_it():
 def test_a_target_of_noise_explains_nothing():
     r = np.random.default_rng(0)
     x = np.where(r.random(20_000) < 0.02, 20 + r.exponential(20, 20_000), r.standard_normal(20_000))
+    assert "target" not in facts_of(x, np.random.default_rng(0).standard_normal(20_000)).hiding[63].said(63)
     explained = [
         facts_of(x, np.random.default_rng(i).standard_normal(20_000)).hiding[63].target_explained for i in range(9)
     ]
@@ -178,7 +216,34 @@ def test_dates_are_seconds_whatever_their_unit():
     days, _ = numbers_only(
         pa.table({"t": pa.array([19_000, None], pa.date32()), "d": pa.array([5, 6], pa.duration("ms"))})
     )
-    assert days.to_pydict() == {"t": [19_000 * 86_400.0, None], "d": [0.005, 0.006]}
+    assert np.array_equal(days["t"].to_numpy(), [19_000 * 86_400, np.nan], equal_nan=True)
+    assert days["d"].to_pylist() == [0.005, 0.006]
+
+
+def test_dates_far_away_zoned_and_fine():
+    far = pa.table({"t": pa.array([datetime(2020, 1, 1), datetime(9999, 12, 31), None])})
+    assert np.array_equal(numbers_only(far)[0]["t"].to_numpy(), [1577836800, 253402214400, np.nan], equal_nan=True)
+    fine = pa.table({"t": pa.array([1, 1_500_000_001], pa.timestamp("ns"))})
+    assert numbers_only(fine)[0]["t"].to_pylist() == [1e-9, 1.500000001]
+    for zoned in (
+        pd.DataFrame({"t": pd.to_datetime(["2020-01-01 00:00"]).tz_localize("Europe/Berlin")}),
+        pl.DataFrame({"t": [datetime(2020, 1, 1)]}).select(pl.col("t").dt.replace_time_zone("Europe/Berlin")),
+    ):
+        assert np.asarray(numbers_only(zoned)[0]["t"]).tolist() == [1577836800 - 3600]
+
+
+def test_whole_numbers_beyond_what_floats_tell_apart():
+    table = pa.table({"id": pa.array([10**18, 10**18 + 1000, None, 5])})
+    assert report(table).facts[0].missing == 1
+    assert fit_bins(table)["id"][0] > 5
+
+
+def test_dicts_and_lists_of_columns_with_text():
+    table = {"a": np.arange(20.0), "t": np.array(["x", "y"] * 10), "when": np.arange(20).astype("datetime64[D]")}
+    found = report(table)
+    assert sorted(found.columns["column"]) == ["a", "when"]
+    assert report([np.arange(5.0), np.arange(5.0) ** 2], "x1").columns["column"].tolist() == ["x0"]
+    assert report(np.arange(10.0)).columns["column"].tolist() == ["x0"]
 
 
 columns_of_odd_values = st.lists(
@@ -226,7 +291,7 @@ def test_plot_draws_the_cuts_of_each_method():
     [
         (pd.DataFrame({"c": ["x", "y"]}), None, {}, "there is no numeric column"),
         ({"a": [1.0, 2.0]}, "b", {}, "there is no column 'b'"),
-        ({"a": [1.0, 2.0]}, [1.0], {}, "y must have one entry per row"),
+        ({"a": [1.0, 2.0]}, [1.0], {}, "the target must have one entry per row"),
         ({"a": [1.0, 2.0]}, [1.0, np.nan], {}, "the target has a missing value"),
         (pd.DataFrame({"a": [1.0, 2.0], "y": ["x", None]}), "y", {}, "the target has a missing value"),
         ({"a": [1.0, 2.0]}, None, {"max_bins": 1}, "max_bins must be a whole number from 2 to 65535, got 1"),

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from boostbins import METHODS, Bins, __version__, fit_bins
-from boostbins.features import nearest, numbers_only
+from boostbins.features import nearest, numbers_only, taken_out
 from boostbins.reading import STDIN, read_files
 from boostbins.writing import check_writable, whole_file
 
@@ -30,6 +30,7 @@ _FILES = "CSV, Parquet or Feather files, compressed or not; a pattern; - for sta
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return 0 if all is well, 1 if something failed, 2 for wrong input, 130 on Ctrl-C."""
+    _open_streams()
     parser = _parser()
     options = parser.parse_args(arguments)
     if not hasattr(options, "command"):
@@ -46,6 +47,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _ended(1, str(error) or type(error).__name__)
     except (ValueError, TypeError, KeyError) as error:
         return _ended(2, str(error.args[0] if error.args else error))
+
+
+def _open_streams() -> None:
+    """Let what was closed by whoever started this lead nowhere."""
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115, PTH123
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115, PTH123
 
 
 def _ended(code: int, why: str) -> int:
@@ -66,12 +73,17 @@ class Screen:
             from rich.console import Console
         except ImportError:
             raise ImportError("the command line needs rich: pip install 'boostbins[cli]'") from None
+
+        class PipedConsole(Console):
+            def on_broken_pipe(self) -> None:
+                raise BrokenPipeError  # rich itself would end with an error
+
         self.quiet: bool = options.quiet
         self.json: bool = options.json
         for stream in (sys.stdout, sys.stderr):
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal may not know every sign
         width = None if sys.stdout.isatty() else PIPE_WIDTH
-        self.out = Console(width=width, highlight=False, markup=False, emoji=False)
+        self.out = PipedConsole(width=width, highlight=False, markup=False, emoji=False)
         self.err = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
     def say(self, text: str = "", style: str | None = None) -> None:
@@ -152,9 +164,9 @@ def _demo(options: argparse.Namespace, screen: Screen) -> int:
     found = report(X, y, target="cost", title=title)
     with screen.progress("training") as progress:
         result = compare(X, y, trainer.module, ["kmeans", "quantile"], title=title, progress=progress)
+    page(comparison=result.to_dict(), report=found.to_dict(), path=options.html)
     _show_costs(found, screen)
     _show_comparison(result, screen)
-    page(comparison=result.to_dict(), report=found.to_dict(), path=options.html)
     screen.machine({"comparison": result.to_dict(), "report": found.to_dict()})
     screen.note(f"page: {Path(options.html).resolve()}")
     others = [name for name, other in TRAINERS.items() if other.is_installed and name != trainer.module]
@@ -172,7 +184,7 @@ def _compare(options: argparse.Namespace, screen: Screen) -> int:
 
     chosen_trainer(options.library)
     if options.html:
-        check_writable(options.html)
+        _check_output(options.html, options.data)
     table = read_files(options.data)
     _check_columns(table, [options.target, options.weight])
     with screen.progress("training") as progress:
@@ -192,9 +204,10 @@ def _compare(options: argparse.Namespace, screen: Screen) -> int:
             title=_title(options.data),
             progress=progress,
         )
-    _show_comparison(result, screen)
     if options.html:
         result.to_html(options.html)
+    _show_comparison(result, screen)
+    if options.html:
         screen.note(f"page: {Path(options.html).resolve()}")
     screen.machine(result.to_dict())
     return 0 if result.is_complete else 130
@@ -203,7 +216,7 @@ def _compare(options: argparse.Namespace, screen: Screen) -> int:
 def _report(options: argparse.Namespace, screen: Screen) -> int:
     from boostbins.reporting import report
 
-    check_writable(options.html)
+    _check_output(options.html, options.data)
     table = read_files(options.data)
     _check_columns(table, [options.target, options.weight])
     with screen.progress("columns") as progress:
@@ -216,6 +229,7 @@ def _report(options: argparse.Namespace, screen: Screen) -> int:
             title=_title(options.data),
             progress=progress,
         )
+    found.to_html(options.html)
     for note in found.notes:
         screen.note(note)
     _show_costs(found, screen)
@@ -225,20 +239,19 @@ def _report(options: argparse.Namespace, screen: Screen) -> int:
     if not screen.quiet:
         screen.say()
     screen.say(found.verdict, style="bold")
-    found.to_html(options.html)
     screen.note(f"page: {Path(options.html).resolve()}")
     screen.machine(found.to_dict())
     return 0
 
 
 def _fit(options: argparse.Namespace, screen: Screen) -> int:
-    check_writable(options.output)
+    _check_output(options.output, options.data)
     table = read_files(options.data)
     _check_columns(table, [options.weight, *(options.columns or []), *(options.without or [])])
-    weight = None if options.weight is None else table[options.weight].cast("float64").to_numpy()
+    table, _, weight = taken_out(table, None, options.weight)
     left_out = {options.weight, *(options.without or [])}
-    names = [name for name in options.columns or table.column_names if name not in left_out]
-    numbers, notes = numbers_only(table.select(names))
+    chosen = table.column_names if options.columns is None else options.columns
+    numbers, notes = numbers_only(table.select([name for name in chosen if name not in left_out]))
     if numbers.num_columns == 0:
         raise ValueError(f"{_title(options.data)} has no numeric columns: there is nothing to bin")
     bins = fit_bins(numbers, options.method, options.max_bins, weight, exact=options.exact)
@@ -254,7 +267,7 @@ def _encode(options: argparse.Namespace, screen: Screen) -> int:
     import pyarrow
 
     write = _writer(options.output)
-    check_writable(options.output)
+    _check_output(options.output, [*options.data, options.bins])
     bins = _loaded(options.bins)
     table = read_files(options.data)
     _check_columns(table, bins.names)
@@ -334,20 +347,24 @@ def _show_comparison(result: Comparison, screen: Screen) -> None:
                 str(row["max_bins"]),
                 f"{row['score']:.4g} ± {row['score_high'] - row['score']:.2g}",
                 "" if is_native else f"{row['change']:+.1f} %",
-                "" if is_native else f"{row['change_low']:+.1f} to {row['change_high']:+.1f}",
+                "" if is_native or row["change_low"] != row["change_low"] else _reach(row),
                 row["meaning"],
                 f"{row['seconds']:.2f} s",
                 f"{row['time_ratio']:.2f}",
             ]
         )
         styles.append(colors.get(row["meaning"]))
-    head = ["method", "bins", result.metric_title, "error", "95 % interval", "", "fit", "time"]
+    head = ["method", "bins", result.metric_title, "change", "95 % interval", "", "fit", "time"]
     screen.table(head, rows, styles)
     screen.say(result.verdict, style="bold")
     if result.snippet and not screen.quiet:
         screen.say()
         for line in result.snippet.split("\n"):
             screen.say(f"    {line}")
+
+
+def _reach(row: dict[str, Any]) -> str:
+    return f"{row['change_low']:+.1f} to {row['change_high']:+.1f}"
 
 
 def _show_costs(found: Report, screen: Screen) -> None:
@@ -398,6 +415,14 @@ def _loaded(path: str) -> Bins:
         return Bins.load(path)
     except OSError as error:
         raise ValueError(f"cannot read {path}: {error.strerror or error}") from None
+
+
+def _check_output(path: str, inputs: Sequence[str]) -> None:
+    """Refuse an output that cannot be written, or that would replace an input."""
+    check_writable(path)
+    for name in inputs:
+        if Path(name).exists() and Path(path).exists() and Path(name).samefile(path) and Path(path).is_file():
+            raise ValueError(f"{path} would replace the data that is read from it: name another file")
 
 
 def _check_columns(table: Any, names: Sequence[str | None]) -> None:

@@ -275,11 +275,21 @@ def _from_frame(X: Any, non_numeric: NonNumeric, dates_as_numbers: bool) -> Tabl
         plain = series.dtype.is_integer() or series.dtype == nw.Boolean
         wide = series.dtype.is_decimal() or series.dtype in (nw.Int128, nw.UInt128)
         if wide or (plain and series.null_count() > 0):
-            series = series.cast(nw.Float64)
+            return float_values(series)
         values = series.to_numpy()
         return numeric_column(values if values.dtype != object else values.astype(np.float64))
 
     return Table(tuple(str(name) for name in kept), len(frame), True, read, places=tuple(places))
+
+
+def float_values(series: Any) -> NDArray[np.float64]:
+    """Return a column of any numbers as float64, NaN for what is missing."""
+    import narwhals as nw
+
+    try:
+        return np.asarray(series.cast(nw.Float64).to_numpy(), np.float64)
+    except (ValueError, ArithmeticError):  # Arrow refuses whole numbers beyond 2**53
+        return np.array([np.nan if value is None else float(value) for value in series.to_list()])
 
 
 def _dates(values: NDArray[Any], name: str, dates_as_numbers: bool) -> NDArray[np.float64]:

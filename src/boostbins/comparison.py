@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from boostbins.features import Notes, check_none_missing, nearest, numbers_and_categories, taken_out
-from boostbins.inputs import Floats, checked_weight
+from boostbins.features import Notes, nearest, numbers_and_categories, taken_out, target_values
+from boostbins.inputs import Floats, positive_weight
 from boostbins.methods import METHODS, Method, named_methods
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ NATIVE = "native"
 MATTERS = 1.0  # per cent of the error: a change below it is none worth making
 CONFIDENCE = 0.95
 FEWEST_ROWS = 100
+FEWEST_OF_A_CLASS = 5
 FEW_VALUES = 200_000  # rows times columns: so little data is trained faster by one thread, above all on a busy machine
 TEST_SHARE = 0.2
 FEW_CLASSES = 10  # a target of so few whole numbers is taken as classes
@@ -58,6 +59,7 @@ class Trainer:
     with_categories: Callable[[list[str]], dict[str, Any]] = lambda names: {}  # its parameters, if there are any
     categories_are_text: bool = False
     most_categories: Callable[[int], int] = lambda max_bins: 1000
+    aliases: Mapping[str, str] = field(default_factory=dict)  # the other libraries' names for its parameters
     seed: str = "random_state"
     one_thread: Mapping[str, int] = field(default_factory=lambda: {"n_jobs": 1})
 
@@ -70,6 +72,16 @@ class Trainer:
         """Return the class for a task."""
         module = import_module(f"boostbins.{self.module}")
         return getattr(module, self.regressor if task == "regression" else self.classifier)
+
+    def own_names(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Return parameters by the library's own names; those that are set elsewhere are refused."""
+        if not isinstance(params, Mapping):
+            raise TypeError(f"params must be a dict of the library's parameters, got {params!r}")
+        for name in params:
+            if name in ("bin_method", "bin_cache", "max_bin", "max_bins", "border_count"):
+                instead = "methods" if name.startswith("bin_") else "max_bins"
+                raise ValueError(f"params must not hold {name!r}: it is set by {instead}")
+        return {self.aliases.get(name, name): value for name, value in params.items()}
 
     def data(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
         """Return the features as the library wants them, and the parameters that say which are categories."""
@@ -101,6 +113,10 @@ TRAINERS = {
             {"verbose": False, "allow_writing_files": False, "iterations": 200},
             with_categories=lambda names: {"cat_features": names},
             categories_are_text=True,
+            aliases={
+                "n_estimators": "iterations", "num_boost_round": "iterations", "num_trees": "iterations",
+                "random_state": "random_seed", "n_jobs": "thread_count", "max_depth": "depth",
+            },
             seed="random_seed",
             one_thread={"thread_count": 1},
         ),
@@ -108,6 +124,7 @@ TRAINERS = {
             "scikit-learn", "sklearn", "HistGradientBoostingRegressor", "HistGradientBoostingClassifier",
             lambda n: {"max_bins": n},
             with_categories=lambda names: {"categorical_features": "from_dtype"},
+            aliases={"n_estimators": "max_iter"},
             most_categories=lambda max_bins: max_bins,
             one_thread={},
         ),
@@ -146,6 +163,7 @@ class Comparison:
     notes: tuple[str, ...] = field(repr=False)
     title: str = "your data"
     target: str | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
     is_complete: bool = True
 
     @property
@@ -175,7 +193,7 @@ class Comparison:
             base = groups[max_bins, NATIVE]
             reach = _reach(part["score"])
             score = float(part["score"].mean())
-            change, spread = _relative_change(part["error"], base["error"], n_changes)
+            change, low, high = _relative_change(part["error"], base["error"], n_changes)
             rows.append(
                 {
                     "max_bins": max_bins,
@@ -183,10 +201,11 @@ class Comparison:
                     "score": score,
                     "score_low": score - reach,
                     "score_high": score + reach,
+                    "error": float(part["error"].mean()),
                     "change": change,
-                    "change_low": change - spread,
-                    "change_high": change + spread,
-                    "meaning": "" if method == NATIVE else _meaning(change - spread, change + spread),
+                    "change_low": low,
+                    "change_high": high,
+                    "meaning": "" if method == NATIVE else _meaning(low, high),
                     "seconds": float(part["seconds"].mean()),
                     "time_ratio": float(part["seconds"].sum() / base["seconds"].sum()),
                 }
@@ -195,41 +214,49 @@ class Comparison:
 
     @cached_property
     def best(self) -> tuple[str, int] | None:
-        """The method and the bins that are worth a change, if any are."""
-        better = self.table[(self.table["meaning"] == "better") & (self.table["change"] <= -MATTERS)]
-        if better.empty:
+        """The method and the bins to change to: of those worth it, the ones with the least error of all."""
+        worth = self.table[(self.table["meaning"] == "better") & (self.table["change"] <= -MATTERS)]
+        own = self.table[self.table["method"] == NATIVE]
+        if worth.empty or worth["error"].min() > own["error"].min():
             return None
-        near = better[better["change"] <= better["change"].min() + MATTERS]
-        row = near.iloc[0]  # in the order that they were asked for
+        row = worth.loc[worth["error"].idxmin()]
         return str(row["method"]), int(row["max_bins"])
 
     @cached_property
     def verdict(self) -> str:
         """What the table says, in a sentence for each number of bins."""
-        parts = self.table[self.table["method"] != NATIVE].groupby("max_bins", sort=False)
+        parts = self.table.groupby("max_bins", sort=False)
         return "\n".join(self._said(int(max_bins), rows) for max_bins, rows in parts)
 
     def _said(self, max_bins: int, rows: pd.DataFrame) -> str:
         own = f"{TRAINERS[self.library].title}'s own"
         begin = f"At {max_bins} bins "
-        top = rows.loc[rows["change"].idxmin()]
+        native, rows = rows[rows["method"] == NATIVE].iloc[0], rows[rows["method"] != NATIVE]
+        if native["error"] == 0:
+            return f"{begin}{own} make no error at all: there is nothing to gain."
         better = rows[rows["meaning"] == "better"]
         if len(better):
-            top = better[better["change"] <= better["change"].min() + MATTERS].iloc[0]
+            top = better.loc[better["change"].idxmin()]
             reach = f"95 % interval {-top['change_high']:.1f} to {-top['change_low']:.1f} %"
             gain = f"{top['method']} lowers the error by {-top['change']:.1f} % ({reach})"
-            if top["change"] <= -MATTERS:
-                return f"{begin}{gain}: worth the change."
-            return f"{begin}{gain}: certain, but too little to matter."
+            if top["change"] > -MATTERS:
+                return f"{begin}{gain}: certain, but too little to matter."
+            natives = self.table[self.table["method"] == NATIVE]
+            least = natives.loc[natives["error"].idxmin()]
+            if least["error"] < top["error"]:
+                return f"{begin}{gain}; but {own} {least['max_bins']} bins make a lower error still."
+            return f"{begin}{gain}: worth the change."
         if (rows["meaning"] == "worse").all():
+            top = rows.loc[rows["change"].idxmin()]
             return f"{begin}{own} are the best: {top['method']} raises the error by {top['change']:.1f} %."
-        if (rows["meaning"] == "unclear").any():
-            unclear = rows[rows["meaning"] == "unclear"]
-            open_ = unclear.loc[unclear["change"].idxmin()]
+        unclear = rows[rows["meaning"] == "unclear"]
+        if len(unclear):
+            top = unclear.loc[unclear["change"].idxmin()]
+            known = top["change_low"] == top["change_low"]
+            reach = f"95 % interval {top['change_low']:+.1f} to {top['change_high']:+.1f} %" if known else "no interval"
             return (
-                f"{begin}the data cannot tell: {open_['method']} changes the error by {open_['change']:+.1f} % "
-                f"(95 % interval {open_['change_low']:+.1f} to {open_['change_high']:+.1f} %). "
-                f"More splits or more rows would."
+                f"{begin}the data cannot tell: {top['method']} changes the error by {top['change']:+.1f} % ({reach}). "
+                f"More splits or more rows may."
             )
         return f"{begin}no method lowers the error by {MATTERS:g} % or more: stay with {own}."
 
@@ -241,8 +268,10 @@ class Comparison:
         method, max_bins = self.best
         trainer = TRAINERS[self.library]
         name = trainer.regressor if self.task == "regression" else trainer.classifier
-        budget = ", ".join(f"{key}={value}" for key, value in trainer.budget(max_bins).items())
-        return f'from boostbins.{self.library} import {name}\n{name}(bin_method="{method}", {budget})'
+        values = {**trainer.budget(max_bins), **self.params}
+        said = ", ".join(f"{key}={value!r}" for key, value in values.items())
+        method = f'"{method}"' if method in METHODS else method
+        return f"from boostbins.{self.library} import {name}\n{name}(bin_method={method}, {said})"
 
     def __str__(self) -> str:
         shown = self.table[["max_bins", "method", "score", "change", "change_low", "change_high", "meaning", "seconds"]]
@@ -331,17 +360,20 @@ def _reach(values: pd.Series, n_intervals: int = 1) -> float:
     return float(stats.t.ppf(1 - outside / 2, len(values) - 1) * _mean_error(values))
 
 
-def _relative_change(error: pd.Series, base: pd.Series, n_intervals: int) -> tuple[float, float]:
-    """Return the change of the mean error in per cent, and half its interval's length.
+def _relative_change(error: pd.Series, base: pd.Series, n_intervals: int) -> tuple[float, float, float]:
+    """Return the change of the mean error in per cent, and its interval.
 
-    That of a ratio of means, by its linearization.
+    That of a ratio of means, by its linearization; where that has no width, that of the difference. Differences that do
+    not vary at all tell nothing of other rows: they have no interval.
     """
     if np.array_equal(error, base):
-        return 0.0, 0.0
+        return 0.0, 0.0, 0.0
     if base.mean() == 0:
-        return (np.inf if error.mean() > 0 else 0.0), np.nan
+        return np.inf, np.nan, np.nan
     ratio = error.mean() / base.mean()
-    return 100 * float(ratio - 1), 100 * _reach(error - ratio * base, n_intervals) / float(base.mean())
+    reach = _reach(error - ratio * base, n_intervals) or _reach(error - base, n_intervals) or np.nan
+    change, spread = 100 * float(ratio - 1), 100 * reach / float(base.mean())
+    return change, max(change - spread, -100.0) if spread == spread else np.nan, change + spread
 
 
 def _meaning(low: float, high: float) -> str:
@@ -417,26 +449,29 @@ def compare(
     named = {NATIVE: None, **{name: method for name, method in named_methods(methods).items() if name != NATIVE}}
     if len(named) == 1:
         raise ValueError(f"methods must name one at least, of {', '.join(map(repr, METHODS))}")
-    if isinstance(splits, bool) or not isinstance(splits, int | np.integer) or splits < 2:
-        raise ValueError(f"splits must be a whole number of at least 2, got {splits!r}")
+    _check_whole(splits, 2, "splits")
+    _check_whole(random_state, 0, "random_state")
+    if max_rows is not None:
+        _check_whole(max_rows, FEWEST_ROWS, "max_rows")
+    own = trainer.own_names(params or {})
     features, target, weight = taken_out(X, y, sample_weight)
     frame, notes = numbers_and_categories(features, trainer.most_categories(min(budgets)))
     if frame.shape[1] == 0:
         raise ValueError("there is no column to train on beside the target: it takes numbers, or categories")
     if not any(frame[name].dtype != "category" for name in frame.columns):
         raise ValueError("there is no numeric column: nothing to bin")
-    labels, kind = _checked_target(target, task, notes)
     if len(frame) < FEWEST_ROWS:
         raise ValueError(f"there are {len(frame)} rows, and to compare methods takes at least {FEWEST_ROWS}")
-    weights = None if weight is None else checked_weight(weight, len(frame), "sample_weight")
+    labels, kind = _checked_target(target_values(target, len(frame)), task, notes)
+    weights = None if weight is None else positive_weight(weight, len(frame), "sample_weight")
     if max_rows is not None and max_rows < len(frame):
-        rows = np.sort(np.random.default_rng(random_state).permutation(len(frame))[: max(max_rows, FEWEST_ROWS)])
+        rows = np.sort(np.random.default_rng(random_state).permutation(len(frame))[:max_rows])
         notes.append(f"a random sample of {len(rows):,} of {len(frame):,} rows")
         frame, labels = frame.iloc[rows].reset_index(drop=True), labels[rows]
         weights = None if weights is None else weights[rows]
     metric = metric or METRICS[kind]
     is_small = frame.size <= FEW_VALUES
-    settings = {**(trainer.one_thread if is_small else {}), **(params or {})}
+    settings = {**(trainer.one_thread if is_small else {}), **own}
     job = _Job(trainer, kind, frame, labels, weights, settings, _scorer(metric), metric, random_state)
     with _one_thread(trainer, kind) if is_small else nullcontext():
         found, is_complete = _collected(job, named, budgets, _split_rows(labels, kind, splits, random_state), progress)
@@ -444,7 +479,7 @@ def compare(
         notes.append(f"interrupted: {found['split'].nunique()} of {splits} splits")
     name = y if isinstance(y, str) else None
     return Comparison(
-        trainer.module, kind, metric, found, len(frame), frame.shape[1], tuple(notes), title, name, is_complete
+        trainer.module, kind, metric, found, len(frame), frame.shape[1], tuple(notes), title, name, own, is_complete
     )
 
 
@@ -529,6 +564,8 @@ class _Job:
                     # scikit-learn gives errors a minus sign, so that more is always better.
                     shown = -score if self.metric.startswith("neg_") else score
                     error = shown if self.metric.startswith("neg_") else 1 - shown
+                    if error < 0:
+                        raise ValueError(f"metric {self.metric!r} has no best value of 0 or 1: choose one that has")
                     yield {
                         "split": split,
                         "max_bins": max_bins,
@@ -558,10 +595,14 @@ class _Job:
             **self.params,
         }
         weighted = {} if self.weight is None else {"sample_weight": self.weight[train]}
-        model = self.trainer.estimator(self.task)(bin_method=method, **own)
         X_train, y_train = features.iloc[train], self.target[train]
         start = time.perf_counter()
-        model.fit(X_train, y_train, **weighted)
+        try:
+            model = self.trainer.estimator(self.task)(bin_method=method, **own)
+            model.fit(X_train, y_train, **weighted)
+        except Exception as error:
+            why = str(error).strip().split("\n")[0]
+            raise ValueError(f"{self.trainer.title} could not be trained on this: {why}") from error
         seconds = time.perf_counter() - start
         tested = {} if self.weight is None else {"sample_weight": self.weight[test]}
         try:
@@ -575,6 +616,11 @@ class _Job:
 # ---- what is asked, checked
 
 
+def _check_whole(value: Any, least: int, name: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
+
+
 def _checked_budgets(max_bins: int | Sequence[int]) -> list[int]:
     budgets = [max_bins] if isinstance(max_bins, int | np.integer) else list(max_bins)
     for n in budgets:
@@ -585,51 +631,53 @@ def _checked_budgets(max_bins: int | Sequence[int]) -> list[int]:
     return [int(n) for n in dict.fromkeys(budgets)]
 
 
-def _checked_target(target: Any, task: str, notes: Notes) -> tuple[NDArray[Any], str]:
+def _checked_target(values: NDArray[Any], task: str, notes: Notes) -> tuple[NDArray[Any], str]:
     """Return numbers, or the numbers of classes, and the kind of task."""
     import pandas as pd
 
     if task not in ("auto", "regression", "classification"):
         raise ValueError(f"task must be 'auto', 'regression' or 'classification', got {task!r}")
-    series = pd.Series(np.asarray(target)).infer_objects()
-    check_none_missing(int(series.isna().sum()))
-    is_number = pd.api.types.is_numeric_dtype(series.dtype) and not pd.api.types.is_bool_dtype(series.dtype)
-    if pd.api.types.is_datetime64_any_dtype(series.dtype):
-        raise ValueError("the target holds dates: make them numbers, e.g. days since the first")
-    n_values = int(series.nunique())
-    if n_values < 2:
-        raise ValueError(f"the target has one value only ({series.iloc[0] if len(series) else 'no row'})")
+    series = pd.Series(values)
+    is_number = values.dtype.kind in "iuf"
+    counts = series.value_counts()
+    if len(counts) < 2:
+        raise ValueError(f"the target has one value only ({series.iloc[0]})")
     if task == "auto":
         is_whole = is_number and bool((series % 1 == 0).all())
-        is_class = not is_number or n_values == 2 or (is_whole and n_values <= FEW_CLASSES)
-        task = "classification" if is_class else "regression"
-        if is_class and is_number and n_values > 2:
-            notes.append(f"the target has {n_values} whole values, taken as classes: task='regression' if they are not")
+        are_few = is_whole and len(counts) <= FEW_CLASSES and counts.min() >= FEWEST_OF_A_CLASS
+        task = "classification" if not is_number or len(counts) == 2 or are_few else "regression"
+        if task == "classification" and is_number and len(counts) > 2:
+            notes.append(
+                f"the target has {len(counts)} whole values, taken as classes: task 'regression' if they are not"
+            )
     if task == "regression":
         if not is_number:
-            raise ValueError(f"the target is {series.dtype}, not numbers: task='classification' for classes")
+            raise ValueError(f"the target is {series.dtype}, not numbers: choose the task 'classification' for classes")
         numbers = series.to_numpy(np.float64)
         if not np.isfinite(numbers).all():
             raise ValueError("the target has infinite values: remove those rows")
         return numbers, "regression"
-    counts = series.value_counts()
-    if n_values > max(len(series) // 5, 2):
+    or_numbers = ", or choose the task 'regression'" if is_number else ""
+    if len(counts) > max(len(series) // FEWEST_OF_A_CLASS, 2):
         raise ValueError(
-            f"the target has {n_values:,} different values in {len(series):,} rows: that is no classification; "
-            f"task='regression' if they are numbers"
+            f"the target has {len(counts):,} different values in {len(series):,} rows: too many to be classes"
+            f"{or_numbers}"
         )
-    if counts.min() < 2:
+    if counts.min() < FEWEST_OF_A_CLASS:
+        few = "one row only" if counts.min() == 1 else f"{counts.min()} rows only"
         raise ValueError(
-            f"class {counts.idxmin()!r} has one row only, which cannot be in training and test: "
-            f"remove it, or put it in another class"
+            f"class {str(counts.idxmin())!r} has {few}, and {FEWEST_OF_A_CLASS} are needed to be in training and test: "
+            f"remove it, put it in another class{or_numbers}"
         )
-    return pd.factorize(series, sort=True)[0], "binary" if n_values == 2 else "multiclass"
+    return pd.factorize(series, sort=True)[0], "binary" if len(counts) == 2 else "multiclass"
 
 
 def _scorer(metric: str) -> Any:
     from sklearn.metrics import get_scorer, get_scorer_names
 
     names = get_scorer_names()
+    if not isinstance(metric, str):
+        raise TypeError(f"metric must be the name of one of scikit-learn's, got {metric!r}")
     if metric not in names:
         usual = {"rmse": "root_mean_squared_error", "mse": "mean_squared_error", "mae": "mean_absolute_error"}
         usual |= {"auc": "roc_auc", "logloss": "log_loss"}

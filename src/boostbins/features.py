@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import numbers
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from boostbins.columns import is_array_like, is_sparse
+from boostbins.columns import float_values, is_array_like, is_sparse
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,8 +25,8 @@ def taken_out(X: Any, y: Any, weight: Any) -> tuple[Any, Any, Any]:
     names = [name for name in (y, weight) if isinstance(name, str)]
     if not names:
         return X, y, weight
-    import narwhals as nw
-
+    if len(set(names)) < len(names):
+        raise ValueError(f"column {y!r} cannot be both the target and the weights")
     frame = _frame(X)
     for name in names:
         if name not in frame.columns:
@@ -32,10 +34,47 @@ def taken_out(X: Any, y: Any, weight: Any) -> tuple[Any, Any, Any]:
     if isinstance(weight, str):
         if not _is_number(frame.schema[weight]):
             raise ValueError(f"the weights in column {weight!r} must be numbers, got {frame.schema[weight]}")
-        weight = frame.get_column(weight).cast(nw.Float64).to_numpy()
+        weight = float_values(frame.get_column(weight))
     if isinstance(y, str):
-        y = frame.get_column(y).to_numpy()
+        y = _values(frame.get_column(y))
     return frame.drop(names).to_native(), y, weight
+
+
+def _values(series: Any) -> NDArray[Any]:
+    """Return a column as an array of numbers, dates, or objects with None for what is missing."""
+    import narwhals as nw
+
+    if _is_number(series.dtype):
+        is_whole = (series.dtype.is_integer() or series.dtype == nw.Boolean) and series.null_count() == 0
+        return np.asarray(series.to_numpy()) if is_whole and not _is_wide(series.dtype) else float_values(series)
+    return _texts(series) if _is_text(series.dtype) else np.asarray(series.to_numpy())
+
+
+def _texts(series: Any) -> NDArray[Any]:
+    """Return text or categories as objects, None for what is missing."""
+    values = [None if _is_missing(value) else value for value in series.to_list()]
+    return np.array([*values, None], object)[:-1]  # whatever they are, one dimension
+
+
+def target_values(y: Any, n_rows: int) -> NDArray[Any]:
+    """Return a target as an array of numbers, or of objects that are no numbers; none of them missing."""
+    values = np.asarray(y)
+    if values.shape != (n_rows,):
+        raise ValueError(f"the target must have one entry per row, shape ({n_rows},), got {values.shape}")
+    if values.dtype.kind == "f":
+        check_none_missing(int(np.isnan(values).sum()))
+    elif values.dtype.kind in "mM":
+        raise ValueError("the target holds dates or durations: make them numbers, e.g. days since the first")
+    elif values.dtype == object:
+        check_none_missing(sum(_is_missing(value) for value in values))
+        if all(isinstance(value, numbers.Number) and not isinstance(value, bool | np.bool_) for value in values):
+            return values.astype(np.float64)
+    return values
+
+
+def _is_missing(value: Any) -> bool:
+    # Of what is missing, only None and pandas' NA are not unlike themselves; NA cannot even tell.
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
 
 
 def check_none_missing(n_missing: int) -> None:
@@ -60,7 +99,9 @@ def nearest(name: str, names: Sequence[str]) -> str:
 
 def numbers_only(X: Any) -> tuple[Any, Notes]:
     """Return the numeric columns of a table, dates among them as seconds, and notes on what was left out."""
-    if not _is_frame(X):
+    columns = X.values() if isinstance(X, Mapping) else X if isinstance(X, list | tuple) else []
+    is_plain = not _is_frame(X) and all(np.asarray(column).dtype.kind in "biuf" for column in columns)
+    if is_plain:
         return X, []
     frame, notes = _dates_as_seconds(_frame(X))
     kept = [name for name, dtype in frame.schema.items() if _is_number(dtype)]
@@ -81,12 +122,15 @@ def numbers_and_categories(X: Any, most_categories: int) -> tuple[pd.DataFrame, 
         series = frame.get_column(name)
         if _is_number(dtype):
             columns[name] = _as_numbers(series)
+            if columns[name].dtype.kind == "f" and np.isnan(columns[name]).all():
+                del columns[name]
+                empty.append(name)
         elif not _is_text(dtype):
             others.append(name)
         elif series.null_count() == len(series):
             empty.append(name)
         else:
-            values = pd.Categorical(series.cast(_text_type()).to_pandas().astype(object))
+            values = pd.Categorical([None if value is None else str(value) for value in _texts(series)])
             if len(values.categories) > min(most_categories, max(2, _DISTINCT_SHARE * len(series))):
                 many.append(f"{name!r} ({len(values.categories):,} values)")
             else:
@@ -103,7 +147,7 @@ def _is_frame(X: Any) -> bool:
 
 
 def _frame(X: Any) -> Any:
-    """Return any table as a narwhals frame."""
+    """Return any table as a narwhals frame; arrays, lists and dicts of columns are read as by `fit_bins`."""
     import narwhals as nw
     import pandas as pd
 
@@ -111,19 +155,37 @@ def _frame(X: Any) -> Any:
         X = pd.DataFrame({str(name): np.asarray(column) for name, column in X.items()})
     elif is_sparse(X):
         X = pd.DataFrame(X.toarray(), columns=[f"x{i}" for i in range(X.shape[1])])
+    elif isinstance(X, list | tuple):
+        X = pd.DataFrame({f"x{i}": np.asarray(column) for i, column in enumerate(X)})
     elif not _is_frame(X):
         array = np.asarray(X)
         if array.ndim != 2:
             raise ValueError(f"X must be a table with rows and columns, got shape {array.shape}")
-        X = pd.DataFrame(array, columns=[f"x{i}" for i in range(array.shape[1])]).infer_objects()
-    if isinstance(X, pd.DataFrame) and not all(isinstance(name, str) for name in X.columns):
-        X = X.set_axis([str(name) for name in X.columns], axis=1)
+        X = pd.DataFrame(array, columns=[f"x{i}" for i in range(array.shape[1])])
+    if isinstance(X, pd.DataFrame):
+        X = _tidy(X)
     try:
         return nw.from_native(X, eager_only=True)
     except TypeError:
         raise TypeError(
             f"X must be an array or a pandas, polars or Arrow table, got {type(X).__module__}.{type(X).__name__}"
         ) from None
+
+
+def _tidy(X: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame with names that are text, and numbers as such where they were held as objects."""
+    X = X.set_axis([str(name) for name in X.columns], axis=1)
+    if not X.columns.is_unique:
+        twice = X.columns[X.columns.duplicated()][0]
+        raise ValueError(f"X has more than one column named {twice!r}: rename one of them")
+    objects = [name for name in X.columns if X[name].dtype == object]
+    held = {name: X[name].dropna() for name in objects}
+    numeric = {
+        name: X[name].astype(np.float64)
+        for name, values in held.items()
+        if len(values) and all(isinstance(v, numbers.Number) and not isinstance(v, bool) for v in values)
+    }
+    return X.assign(**numeric) if numeric else X
 
 
 def _dates_as_seconds(frame: Any) -> tuple[Any, Notes]:
@@ -133,16 +195,33 @@ def _dates_as_seconds(frame: Any) -> tuple[Any, Notes]:
     spans = [name for name, dtype in frame.schema.items() if dtype == nw.Duration]
     if not dates and not spans:
         return frame, []
-    frame = frame.with_columns(
-        *[nw.col(name).cast(nw.Datetime("us")).dt.timestamp("us").cast(nw.Float64) / 1e6 for name in dates],
-        *[nw.col(name).dt.total_microseconds().cast(nw.Float64) / 1e6 for name in spans],
-    )
+    seconds = [
+        nw.new_series(name, _seconds(frame.get_column(name)), nw.Float64, backend=frame.implementation)
+        for name in [*dates, *spans]
+    ]
     notes = []
     if dates:
         notes.append(f"dates are taken as seconds since 1970 (month, weekday and age are up to you): {_quoted(dates)}")
     if spans:
         notes.append(f"durations are taken as seconds: {_quoted(spans)}")
-    return frame, notes
+    return frame.with_columns(*seconds), notes
+
+
+def _seconds(series: Any) -> NDArray[np.float64]:
+    """Return dates as seconds since 1970, durations as seconds, and NaN for what is missing."""
+    import narwhals as nw
+
+    if series.dtype == nw.Datetime and series.dtype.time_zone is not None:
+        series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+    values = series.to_numpy()
+    if values.dtype.kind not in "mM":  # objects, of dates beyond a library's reach
+        values = np.array(series.to_list(), "datetime64[us]")
+    unit, n = np.datetime_data(values.dtype)
+    per_unit = {"D": 86_400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}[unit] * n
+    counts = values.view(np.int64)
+    # Divided where that is exact: 1e-3 is no number of a computer.
+    found = counts * per_unit if per_unit >= 1 else counts / round(1 / per_unit)
+    return np.where(np.isnat(values), np.nan, found)
 
 
 def _is_number(dtype: Any) -> bool:
@@ -157,18 +236,18 @@ def _is_text(dtype: Any) -> bool:
     return dtype in (nw.String, nw.Categorical, nw.Enum, nw.Object)
 
 
-def _text_type() -> Any:
+def _is_wide(dtype: Any) -> bool:
     import narwhals as nw
 
-    return nw.String
+    return dtype in (nw.Int128, nw.UInt128)
 
 
 def _as_numbers(series: Any) -> Any:
     import narwhals as nw
 
     is_whole = (series.dtype.is_integer() or series.dtype == nw.Boolean) and series.null_count() == 0
-    if not is_whole or series.dtype in (nw.Int128, nw.UInt128):
-        return series.cast(nw.Float64).to_numpy().astype(np.float64, copy=False)
+    if not is_whole or _is_wide(series.dtype):
+        return float_values(series)
     values = series.to_numpy()
     return values.astype(np.int8) if values.dtype == bool else values
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from boostbins.bins import Bins
 from boostbins.columns import NonNumeric, Table, read_table, summarize_column
-from boostbins.inputs import Floats, checked_target, checked_weight
+from boostbins.inputs import Floats, checked_target, positive_weight
 from boostbins.methods import MAX_BINS, MIN_BINS, Method, find_cuts, method_named
 from boostbins.stats import BinStats, bin_stats
 from boostbins.summary import MAX_CELLS
@@ -69,9 +69,7 @@ def fit_bins(
     if len(table) == 0:
         raise ValueError("X has no columns to bin")
     budgets = checked_max_bins(max_bins, table.names)
-    weight = None if sample_weight is None else checked_weight(sample_weight, table.n_rows, "sample_weight")
-    if weight is not None and not weight.any():
-        raise ValueError("sample_weight is zero for every row: give some row a positive weight")
+    weight = None if sample_weight is None else positive_weight(sample_weight, table.n_rows, "sample_weight")
     target = None if y is None else checked_target(y, table.n_rows, "y")
     return fit_table(table, find, budgets, weight, target, exact=exact, n_threads=n_threads)
 

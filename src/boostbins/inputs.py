@@ -42,6 +42,14 @@ def checked_weight(weight: ArrayLike, n_rows: int, name: str) -> Floats:
     return weights
 
 
+def positive_weight(weight: ArrayLike, n_rows: int, name: str) -> Floats:
+    """Return weights that are not all zero."""
+    weights = checked_weight(weight, n_rows, name)
+    if not weights.any():
+        raise ValueError(f"{name} is zero for every row: give some row a positive weight")
+    return weights
+
+
 def checked_target(target: ArrayLike, n_rows: int, name: str) -> Floats:
     """Return targets as float64: one per row, finite."""
     targets = _row_numbers(target, n_rows, name)

@@ -123,7 +123,10 @@ def named_methods(methods: Any, always: Sequence[str] = ()) -> dict[str, Method]
     if isinstance(methods, str) or callable(methods):
         methods = [methods]
     if not isinstance(methods, Mapping):
-        methods = {m if isinstance(m, str) else getattr(m, "__name__", repr(m)): m for m in methods}
+        named = [(m if isinstance(m, str) else getattr(m, "__name__", repr(m)), m) for m in methods]
+        methods = dict(named)
+        if len(methods) < len(dict.fromkeys(named)):
+            raise ValueError(f"methods must have different names, got {[name for name, _ in named]}: pass a dict")
     return {
         name: method_named(m, "methods") for name, m in {**dict(zip(always, always, strict=True)), **methods}.items()
     }

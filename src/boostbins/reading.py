@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import bz2
-import csv
 import glob
 import gzip
 import io
 import lzma
 import os
+import re
 import sys
 import zipfile
 from collections.abc import Callable, Sequence
@@ -17,8 +17,9 @@ from typing import Any
 
 STDIN = "-"
 
-_SEPARATORS = ",;\t|"
 _HEAD = 64 * 1024  # bytes that tell what a CSV looks like
+_MISSING = ("?", ".", "None", "none")  # beside those that Arrow knows: nothing, NA, NaN, null and the like
+_INDEX = re.compile(r"__index_level_\d+__")  # what pandas makes of an index without a name
 
 
 class FileError(ValueError):
@@ -35,16 +36,20 @@ def read_files(paths: Sequence[str | os.PathLike[str]] | str | os.PathLike[str])
         zstd or zip; ``data/*.parquet``; ``-`` for standard input.
     """
     names = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    if not names:
+        raise FileError("no file is named")
     files = [file for name in names for file in _expanded(os.fspath(name))]
     tables = [_read_one(file) for file in files]
     return tables[0] if len(tables) == 1 else _below_each_other(tables, files)
 
 
 def _expanded(name: str) -> list[str]:
-    if name == STDIN or Path(name).is_file():
-        return [name]
+    if not name:
+        raise FileError("a file has no name")
     if Path(name).is_dir():
         raise FileError(f"{name} is a folder: name its files, e.g. '{name.rstrip(os.sep)}{os.sep}*.parquet'")
+    if name == STDIN or Path(name).exists():
+        return [name]
     found = sorted(file for file in glob.glob(name, recursive=True) if Path(file).is_file())  # noqa: PTH207
     if not found:
         what = "no file matches" if glob.has_magic(name) else "there is no file"
@@ -55,8 +60,12 @@ def _expanded(name: str) -> list[str]:
 def _read_one(name: str) -> Any:
     """Return one file's table; one that is being written is refused."""
     if name == STDIN:
+        if sys.stdin is None:
+            raise FileError("there is no standard input")
         return _parsed(sys.stdin.buffer.read(), "standard input")
     try:
+        if not Path(name).is_file():  # a pipe
+            return _parsed(Path(name).read_bytes(), name)
         before = Path(name).stat()
         with Path(name).open("rb") as file:
             head = file.read(16)
@@ -100,7 +109,10 @@ def _parsed(data: Any, name: str) -> Any:
                 raise FileError(f"{name} is not a whole compressed file: {error}") from None
     if not head.strip():
         raise FileError(f"{name} is empty")
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise FileError(f"{name} is UTF-16: convert it, e.g. with iconv -f utf-16 -t utf-8")
     table = _PARSERS[_kind_of(head)](data, name)
+    table = table.drop_columns([column for column in table.column_names if _INDEX.fullmatch(column)])
     if table.num_rows == 0:
         raise FileError(f"{name} has no rows")
     if len(set(table.column_names)) < table.num_columns:
@@ -148,32 +160,52 @@ def _csv(data: bytes, name: str) -> Any:
         raise FileError(
             f"{name} is not UTF-8 (byte {error.start:,}): convert it, e.g. with iconv -f latin1 -t utf-8"
         ) from None
-    separator = _separator(head)
+    lines = [line for line in head.lstrip("\ufeff").splitlines() if line.strip()]
+    said = re.fullmatch(r"sep=(.)", lines[0].strip())  # by Excel
+    separator = said[1] if said else _separator(lines[0])
     try:
         # One block: a column's type is that of all its values.
-        return arrow_csv.read_csv(
+        options = arrow_csv.ReadOptions(
+            block_size=min(max(len(data) + 1, 1 << 20), (1 << 31) - 1), skip_rows=1 if said else 0
+        )
+        known = arrow_csv.ConvertOptions()
+        table = arrow_csv.read_csv(
             pyarrow.BufferReader(data),
-            arrow_csv.ReadOptions(block_size=min(max(len(data) + 1, 1 << 20), (1 << 31) - 1)),
+            options,
             arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=True),
-            arrow_csv.ConvertOptions(strings_can_be_null=True, decimal_point="." if separator != ";" else _point(head)),
+            arrow_csv.ConvertOptions(
+                strings_can_be_null=True,
+                decimal_point=_decimal_point(lines[1:], separator),
+                null_values=[*known.null_values, *_MISSING],
+            ),
         )
     except pyarrow.ArrowException as error:
         raise FileError(f"{name} cannot be read as CSV: {_first_line(error)}") from None
+    names = [column.strip() for column in table.column_names]
+    are_numbers = all(re.fullmatch(r"[+-]?[\d.,]+(e[+-]?\d+)?", column, re.IGNORECASE) for column in names)
+    if are_numbers and not all(column.isdigit() for column in names):  # years may be names
+        raise FileError(f"{name} has no names of columns: its first line holds numbers; add a line of names")
+    return table
 
 
 _PARSERS: dict[str, Callable[[Any, str], Any]] = {"parquet": _parquet, "feather": _feather, "csv": _csv}
 
 
-def _separator(head: str) -> str:
+def _separator(first_line: str) -> str:
     """Return what parts the names in the first line."""
-    first = next(csv.reader(io.StringIO(head), delimiter="\0"), [""])
-    return max(_SEPARATORS, key="".join(first).count)
+    unquoted = re.sub(r'"[^"]*"', "", first_line)
+    return max(",;\t|", key=unquoted.count)
 
 
-def _point(head: str) -> str:
-    """Return the decimal point of a CSV with semicolons, which often has a comma for it."""
-    rows = head.split("\n")[1:-1] or head.split("\n")[1:]
-    return "," if sum(row.count(",") for row in rows) > sum(row.count(".") for row in rows) else "."
+def _decimal_point(lines: list[str], separator: str) -> str:
+    """Return the sign in numbers like 12,5, where most fields that are such numbers have a comma."""
+    if separator == ",":
+        return "."
+    fields = [field.strip(' "') for line in lines for field in line.split(separator)]
+    with_comma, with_point = (
+        sum(bool(re.fullmatch(rf"[+-]?\d+{sign}\d+", field)) for field in fields) for sign in (",", r"\.")
+    )
+    return "," if with_comma > with_point else "."
 
 
 def _reader(data: Any) -> Any:
@@ -194,6 +226,8 @@ def _unzstd(data: bytes) -> bytes:
 def _unzipped(data: bytes) -> bytes:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = [member for member in archive.namelist() if not member.endswith("/")]
+        if "[Content_Types].xml" in members:
+            raise FileError("this is an Excel file: save it as CSV")
         if len(members) != 1:
             raise FileError(f"a zip file must hold one file to be read as a table, this one holds {len(members)}")
         return archive.read(members[0])
@@ -222,7 +256,7 @@ def _dates_alike(table: Any) -> Any:
     when = pyarrow.timestamp("us")
     is_date = [pyarrow.types.is_date(kind) or pyarrow.types.is_timestamp(kind) for kind in table.schema.types]
     fields = [field.with_type(when) if odd else field for field, odd in zip(table.schema, is_date, strict=True)]
-    return table.cast(pyarrow.schema(fields))
+    return table.cast(pyarrow.schema(fields), safe=False)  # parts of a microsecond are dropped
 
 
 def _first_line(error: BaseException) -> str:

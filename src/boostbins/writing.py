@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import secrets
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,30 +13,39 @@ from pathlib import Path
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give the path of a temporary file beside `path`, which takes its place when the block ends well."""
-    temporary = _beside(Path(path))
+    """Give the path of a temporary file, which takes the place of `path` when the block ends well."""
+    target = Path(path).resolve()  # what a link leads to is written, not the link
+    temporary = _temporary(target, Path(path))
     try:
         yield temporary
-        temporary.chmod(0o644)
-        temporary.replace(path)
+        if _is_special(target):
+            with temporary.open("rb") as written, target.open("wb") as out:
+                shutil.copyfileobj(written, out)
+        else:
+            temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
     """Refuse a path that cannot be written to, before the work that is to end there."""
-    _beside(Path(path)).unlink()
+    _temporary(Path(path).resolve(), Path(path)).unlink()
 
 
-def _beside(target: Path) -> Path:
-    """Return a new, empty file in the same folder."""
+def _temporary(target: Path, named: Path) -> Path:
+    """Return a new, empty file in the same folder; elsewhere for a pipe or a device, which cannot be replaced."""
     if target.is_dir():
-        raise IsADirectoryError(f"cannot write {target}: it is a folder")
+        raise IsADirectoryError(f"cannot write {named}: it is a folder")
     if not target.parent.is_dir():
-        raise FileNotFoundError(f"cannot write {target}: there is no folder {target.parent}")
+        raise FileNotFoundError(f"cannot write {named}: there is no folder {named.parent}")
+    folder = Path(tempfile.gettempdir()) if _is_special(target) else target.parent
+    temporary = folder / f".{target.name}.{secrets.token_hex(6)}"
     try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        temporary.touch(exist_ok=False)  # with the rights that new files have here
     except OSError as error:
-        raise type(error)(f"cannot write {target}: {error.strerror}") from None
-    os.close(handle)
-    return Path(name)
+        raise type(error)(f"cannot write {named}: {error.strerror}") from None
+    return temporary
+
+
+def _is_special(target: Path) -> bool:
+    return target.exists() and not target.is_file()

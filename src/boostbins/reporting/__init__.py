@@ -10,12 +10,12 @@ from itertools import count
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from boostbins.columns import read_table, summarize_column
-from boostbins.features import check_none_missing, numbers_only, taken_out
+from boostbins.features import numbers_only, taken_out, target_values
 from boostbins.fit import checked_max_bins
-from boostbins.inputs import Floats, checked_target, checked_weight
+from boostbins.inputs import Floats, checked_target, positive_weight
 from boostbins.methods import METHODS, Method, named_methods
 from boostbins.reporting.facts import ColumnFacts, column_facts, percent
 from boostbins.stats import frame_of
@@ -294,11 +294,11 @@ def report(
     target = target or (y if isinstance(y, str) else "the target")
     X, y, sample_weight = taken_out(X, y, sample_weight)
     numbers, notes = numbers_only(X)
-    if numbers.shape[1] == 0 if hasattr(numbers, "shape") else False:
+    if getattr(numbers, "shape", (0, 1))[-1] == 0:
         raise ValueError("there is no numeric column: nothing to bin")
     table = read_table(numbers, non_numeric="skip")
-    weight = None if sample_weight is None else checked_weight(sample_weight, table.n_rows, "sample_weight")
-    targets, meaning = (None, None) if y is None else _target_numbers(y, table.n_rows, target)
+    weight = None if sample_weight is None else positive_weight(sample_weight, table.n_rows, "sample_weight")
+    targets, meaning = (None, None) if y is None else _target_numbers(target_values(y, table.n_rows), target)
     done = count(1)
 
     def of_column(i: int) -> ColumnFacts:
@@ -313,16 +313,11 @@ def report(
     return Report(tuple(ordered), tuple(found), tuple(budgets), table.n_rows, meaning, tuple(notes), title)
 
 
-def _target_numbers(y: Any, n_rows: int, name: str) -> tuple[Floats, str]:
+def _target_numbers(values: NDArray[Any], name: str) -> tuple[Floats, str]:
     """Return the target as numbers, and what their mean is."""
-    values = np.asarray(y)
-    if values.shape != (n_rows,):
-        raise ValueError(f"y must have one entry per row, shape ({n_rows},), got {values.shape}")
     if values.dtype.kind in "biuf":
-        check_none_missing(int(np.isnan(values).sum()) if values.dtype.kind == "f" else 0)
-        return checked_target(values.astype(np.float64), n_rows, "y"), name
-    texts = values.astype(object)
-    check_none_missing(sum(value is None or value != value for value in texts))
-    classes, counts = np.unique(texts.astype(str), return_counts=True)
+        return checked_target(values.astype(np.float64), len(values), "y"), name
+    texts = values.astype(str)
+    classes, counts = np.unique(texts, return_counts=True)
     chosen = classes[-1] if len(classes) == 2 else classes[counts.argmax()]
-    return (texts.astype(str) == chosen).astype(np.float64), f"{name} = {chosen}"
+    return (texts == chosen).astype(np.float64), f"{name} = {chosen}"

@@ -16,6 +16,7 @@ from boostbins.summary import ColumnSummary
 BARS = 96  # of a histogram
 FAR = 3.0  # an outlier is farther out than so many times the distance from the 1st to the 99th percentile
 HIDDEN = 0.01  # of a column's variance: what a single bin may lose before it is said to hide something
+EXPLAINED = 0.05  # of the target's variance in a bin: less is noise
 TOO_LARGE = 1e300  # to be drawn
 RARE = 0.001  # a value of fewer rows is no code for "missing"
 
@@ -81,7 +82,7 @@ class Hiding:
             f"one of {max_bins} quantile bins, {number(self.low)} to {number(self.high)}, has {percent(self.share)} of "
             f"the rows and hides {percent(self.lost)} of the variance; k-means cuts it {self.cuts_inside:,} times"
         )
-        if self.target is not None and len(self.target) > 1:
+        if self.target is not None and (self.target_explained or 0.0) >= EXPLAINED:
             text += f"; the target's mean in it goes from {number(self.target.min())} to {number(self.target.max())}"
         return text
 
@@ -152,9 +153,11 @@ def number(value: float) -> str:
 def percent(share: float) -> str:
     """Return a share as people write it.
 
-    >>> percent(0.1234), percent(0.000012), percent(0)
-    ('12.3 %', '0.0012 %', '0 %')
+    >>> percent(0.1234), percent(0.000012), percent(1e-9), percent(0)
+    ('12.3 %', '0.0012 %', 'under 0.0001 %', '0 %')
     """
+    if 0 < share < 1e-6:
+        return "under 0.0001 %"
     return f"{100 * share:.3g} %" if abs(share) >= 1e-3 or share == 0 else f"{100 * share:.2g} %"
 
 
@@ -227,31 +230,49 @@ def _histogram(summary: ColumnSummary, axis: str, constant: float, edges: Floats
 
 
 def _sentinels(summary: ColumnSummary) -> tuple[Sentinel, ...]:
-    """Return the values at the ends that stand apart, weigh something, and look like codes."""
-    points = summary.points
-    if summary.n_cells < 4:
+    """Return the values at the ends that stand apart, weigh something, and look like codes for "missing"."""
+    value, weight = summary.points.middle.copy(), summary.points.weight
+    if len(value) < 6:
         return ()
+    value[0], value[-1] = summary.min, summary.max
+    below, above = (_codes_at_end(values) for values in (value, value[::-1]))
+    core = value[below : len(value) - above]
+    if len(core) < 4:
+        return ()
+    reach = core[-1] / 2 - core[0] / 2
+    total = summary.weight + sum(summary.apart_weight)
     found = []
-    inner = points.middle[1:-1]
-    for value, place, next_to_it in ((summary.min, 0, 1), (summary.max, -1, -2)):
-        share = float(points.weight[place] / summary.weight)
-        is_apart = abs(points.middle[next_to_it] / 2 - value / 2) > inner[-1] / 2 - inner[0] / 2
-        only_negative = value == -1 and points.low[1] >= 0 and share >= 0.01
-        if share >= RARE and ((_looks_like_code(value) and is_apart) or only_negative):
-            found.append(Sentinel(value, share))
+    for codes, edge in ((range(below), core[0]), (range(len(value) - above, len(value)), core[-1])):
+        share = float(sum(weight[i] for i in codes) / total)
+        if not len(codes) or share < RARE:
+            continue
+        gap = min(abs(value[i] / 2 - edge / 2) for i in codes)
+        is_apart = gap > reach / 2 or (value[codes[0]] < 0 <= edge and value[codes[0]] <= -99)
+        if value[codes[0]] == -1:  # as in the days since what never happened
+            is_apart = edge >= 0 and core[-1] >= 20 and share >= 0.01
+        if is_apart:
+            found += [Sentinel(float(value[i]), float(weight[i] / total)) for i in codes]
     return tuple(found)
 
 
+def _codes_at_end(values: Floats) -> int:
+    """Return how many of the first values look like codes: one, or some of one kind, like 997, 998 and 999."""
+    n = 0
+    while n < 4 and _looks_like_code(values[n]) and (n == 0 or abs(values[n] - values[n - 1]) == 1):
+        n += 1
+    return n if n else int(values[0] == -1)
+
+
 def _looks_like_code(value: float) -> bool:
-    """Return whether a value is -9999, 99999, 65535, 1e30 or of that kind."""
+    """Return whether a value is -9999, 99999, 998, 65535, 1e30 or of that kind."""
     size = abs(value)
-    if size != np.floor(size) or size < 9:
+    if size != np.floor(size) or size < 96:
         return False
     digits = f"{size:.0f}"
-    if set(digits) == {"9"} or (set(digits[:-1]) == {"9"} and len(digits) > 2):  # 999, and 997 and 998 beside it
+    if set(digits[:-1]) == {"9"} and digits[-1] in "6789":
         return True
-    powers = {float(2**k + d) for k in (7, 8, 15, 16, 31, 32, 63) for d in (-1, 0)}
-    return size in powers or (size >= 1e6 and size == 10.0 ** round(np.log10(size)))
+    powers = {float(2**k + d) for k in (15, 16, 31, 32, 63) for d in (-1, 0)}
+    return size in powers or (size >= 1e10 and size == 10.0 ** round(np.log10(size)))
 
 
 def _outliers(summary: ColumnSummary) -> Outliers | None:
@@ -265,7 +286,7 @@ def _outliers(summary: ColumnSummary) -> Outliers | None:
         return None
     points = summary.points
     rows = float(points.weight[(points.middle < low) | (points.middle > high)].sum())
-    return Outliers(rows, rows / summary.weight, low, high) if rows > 0 else None
+    return Outliers(rows, rows / (summary.weight + sum(summary.apart_weight)), low, high) if rows > 0 else None
 
 
 # ---- what the bins hide
@@ -294,6 +315,9 @@ def _hiding(summary: ColumnSummary, binned: Mapping[Key, Binned], max_bins: int)
     parts = weight * (np.sqrt(variance) / scale) ** 2
     worst = int(parts.argmax())
     lost = float(by_quantile.lost * parts[worst] / parts.sum())
+    _, infinite_below, infinite_above = summary.apart_weight
+    weight[0] -= infinite_below
+    weight[-1] -= infinite_above
     low = summary.min if worst == 0 else float(by_quantile.cuts[worst - 1])
     high = summary.max if worst == len(weight) - 1 else float(by_quantile.cuts[worst])
     inside = by_kmeans.cuts[(by_kmeans.cuts > low) & (by_kmeans.cuts < high)]
@@ -302,9 +326,8 @@ def _hiding(summary: ColumnSummary, binned: Mapping[Key, Binned], max_bins: int)
     target, explained = None, None
     if summary.has_target:
         target, explained = _target_inside(summary, low, high, inside)
-    return Hiding(
-        low, high, float(weight[worst] / weight.sum()), lost, stats.distinct[worst], len(inside), target, explained
-    )
+    share = float(weight[worst] / (summary.weight + sum(summary.apart_weight)))
+    return Hiding(low, high, share, lost, stats.distinct[worst], len(inside), target, explained)
 
 
 def _target_inside(summary: ColumnSummary, low: float, high: float, inside: Floats) -> tuple[Floats, float | None]:
