@@ -402,6 +402,22 @@ def test_the_bins_as_a_table(show, only_report, found):
     expect(rows).to_have_count(len(bins["weight"]))  # it stays open
 
 
+def test_dates_are_written_as_dates(show, tmp_path):
+    days = np.datetime64("2020-01-01") + np.arange(1500)
+    path = tmp_path / "dates.html"
+    report({"sold": days, "once": np.full(1500, np.datetime64("2021-05-05")), "far": 1e15 + np.arange(1500)}).to_html(
+        path
+    )
+    shown = show(path)
+    card = shown.locator(".card", has_text="sold")
+    expect(card.locator("svg").first).to_be_visible()
+    assert "2020-01-01 to 2024-02-08" in card.inner_text()
+    assert "2022" in card.locator("svg").first.text_content()
+    assert "Every value is 2021-05-05" in shown.locator(".card", has_text="once").inner_text()
+    card.locator("summary").click()
+    assert re.search(r"x ≤ 2020-01-0\d", card.locator("details").inner_text())
+
+
 def test_without_a_target_nothing_is_said_of_it(show, tmp_path):
     path = tmp_path / "report.html"
     report({"a": np.random.default_rng(0).lognormal(0, 1, 500)}, max_bins=15).to_html(path)

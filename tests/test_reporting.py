@@ -210,10 +210,10 @@ def test_dates_are_seconds_whatever_their_unit():
         pl.DataFrame({"t": when.tolist()}),
         pa.table({"t": pa.array(when, pa.timestamp("ms"))}),
     ):
-        numbers, notes = numbers_only(frame)
+        numbers, notes, _ = numbers_only(frame)
         assert np.array_equal(np.asarray(numbers["t"]), when.astype("datetime64[s]").astype(np.int64))
         assert "seconds since 1970" in notes[0]
-    days, _ = numbers_only(
+    days, *_ = numbers_only(
         pa.table({"t": pa.array([19_000, None], pa.date32()), "d": pa.array([5, 6], pa.duration("ms"))})
     )
     assert np.array_equal(days["t"].to_numpy(), [19_000 * 86_400, np.nan], equal_nan=True)

@@ -251,7 +251,7 @@ def _fit(options: argparse.Namespace, screen: Screen) -> int:
     table, _, weight = taken_out(table, None, options.weight)
     left_out = {options.weight, *(options.without or [])}
     chosen = table.column_names if options.columns is None else options.columns
-    numbers, notes = numbers_only(table.select([name for name in chosen if name not in left_out]))
+    numbers, notes, _ = numbers_only(table.select([name for name in chosen if name not in left_out]))
     if numbers.num_columns == 0:
         raise ValueError(f"{_title(options.data)} has no numeric columns: there is nothing to bin")
     bins = fit_bins(numbers, options.method, options.max_bins, weight, exact=options.exact)
@@ -271,7 +271,7 @@ def _encode(options: argparse.Namespace, screen: Screen) -> int:
     bins = _loaded(options.bins)
     table = read_files(options.data)
     _check_columns(table, bins.names)
-    numbers, _ = numbers_only(table.select(list(bins.names)))
+    numbers = numbers_only(table.select(list(bins.names))).table
     if odd := [name for name in bins.names if name not in numbers.column_names]:
         raise ValueError(f"column {odd[0]!r} holds no numbers here, but did when the bins were fitted")
     codes = bins.encode(numbers, order="F")

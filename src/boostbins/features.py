@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import numbers
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,18 +97,28 @@ def nearest(name: str, names: Sequence[str]) -> str:
     return f": did you mean {small[found[0]]!r}?" if found else f"; there are {_quoted(names)}"
 
 
-def numbers_only(X: Any) -> tuple[Any, Notes]:
-    """Return the numeric columns of a table, dates among them as seconds, and notes on what was left out."""
+class Numbers(NamedTuple):
+    """The numeric columns of a table."""
+
+    table: Any
+    notes: Notes  # on what was changed or left out
+    dates: frozenset[str] = frozenset()  # the columns that were dates
+
+
+def numbers_only(X: Any) -> Numbers:
+    """Return the numeric columns of a table, dates among them as seconds."""
     columns = X.values() if isinstance(X, Mapping) else X if isinstance(X, list | tuple) else []
     is_plain = not _is_frame(X) and all(np.asarray(column).dtype.kind in "biuf" for column in columns)
     if is_plain:
-        return X, []
-    frame, notes = _dates_as_seconds(_frame(X))
+        return Numbers(X, [])
+    frame = _frame(X)
+    dates = frozenset(_dates_in(frame))
+    frame, notes = _dates_as_seconds(frame)
     kept = [name for name, dtype in frame.schema.items() if _is_number(dtype)]
     texts = [name for name, dtype in frame.schema.items() if _is_text(dtype)]
     others = [name for name in frame.columns if name not in {*kept, *texts}]
     notes += _left_out(texts, "text or categories") + _left_out(others, "neither numbers nor text")
-    return frame.select(kept).to_native(), notes
+    return Numbers(frame.select(kept).to_native(), notes, dates)
 
 
 def numbers_and_categories(X: Any, most_categories: int) -> tuple[pd.DataFrame, Notes]:
@@ -188,10 +198,16 @@ def _tidy(X: pd.DataFrame) -> pd.DataFrame:
     return X.assign(**numeric) if numeric else X
 
 
+def _dates_in(frame: Any) -> list[str]:
+    import narwhals as nw
+
+    return [name for name, dtype in frame.schema.items() if dtype in (nw.Date, nw.Datetime)]
+
+
 def _dates_as_seconds(frame: Any) -> tuple[Any, Notes]:
     import narwhals as nw
 
-    dates = [name for name, dtype in frame.schema.items() if dtype in (nw.Date, nw.Datetime)]
+    dates = _dates_in(frame)
     spans = [name for name, dtype in frame.schema.items() if dtype == nw.Duration]
     if not dates and not spans:
         return frame, []

@@ -192,6 +192,7 @@ def _column_dict(facts: ColumnFacts, methods: Sequence[str], budgets: Sequence[i
 
     return {
         "name": facts.name,
+        "is_date": facts.is_date,
         "rows": facts.rows,
         "missing": facts.missing,
         "infinite": facts.infinite,
@@ -293,7 +294,7 @@ def report(
     found = named_methods(methods, always=("quantile", "kmeans"))
     target = target or (y if isinstance(y, str) else "the target")
     X, y, sample_weight = taken_out(X, y, sample_weight)
-    numbers, notes = numbers_only(X)
+    numbers, notes, dates = numbers_only(X)
     if getattr(numbers, "shape", (0, 1))[-1] == 0:
         raise ValueError("there is no numeric column: nothing to bin")
     table = read_table(numbers, non_numeric="skip")
@@ -303,7 +304,7 @@ def report(
 
     def of_column(i: int) -> ColumnFacts:
         summary = summarize_column(table, i, weight, targets, max_cells=MAX_CELLS)
-        facts = column_facts(table.names[i], summary, found, budgets)
+        facts = column_facts(table.names[i], summary, found, budgets, is_date=table.names[i] in dates)
         if progress is not None:
             progress(next(done), len(table), table.names[i])
         return facts

@@ -107,6 +107,7 @@ class ColumnFacts:
     outliers: Outliers | None
     binned: Mapping[Key, Binned]
     hiding: Mapping[int, Hiding]  # by the number of bins, where there is one
+    is_date: bool = False  # the numbers are seconds since 1970
 
     def gain(self, max_bins: int) -> float:
         """Return the part of the variance that quantile bins lose and k-means bins do not."""
@@ -162,7 +163,7 @@ def percent(share: float) -> str:
 
 
 def column_facts(
-    name: str, summary: ColumnSummary, methods: Mapping[str, Method], budgets: Sequence[int]
+    name: str, summary: ColumnSummary, methods: Mapping[str, Method], budgets: Sequence[int], *, is_date: bool = False
 ) -> ColumnFacts:
     """Return what is worth knowing of a column."""
     binned = {}
@@ -186,11 +187,12 @@ def column_facts(
         mean=summary.mean,
         deviation=float(np.sqrt(summary.variance)),
         skew=summary.skew,
-        histograms=_histograms(summary),
+        histograms=_histograms(summary)[: 1 if is_date else None],
         sentinels=_sentinels(summary),
         outliers=_outliers(summary),
         binned=binned,
         hiding=hiding,
+        is_date=is_date,
     )
 
 

@@ -37,6 +37,17 @@ function number(value) {
   return DIGITS.format(value).replace("-", "−");
 }
 
+/** How the values of a column are written: dates are held as seconds since 1970. */
+function writer({is_date, low, high}) {
+  if (!is_date) return number;
+  const length = high - low > 5 * 86400 ? 10 : 16;
+  return (seconds) => {
+    if (seconds == null) return "—";
+    const date = new Date(1000 * seconds);
+    return Number.isNaN(date.getTime()) ? number(seconds) : date.toISOString().slice(0, length).replace("T", " ");
+  };
+}
+
 const rounded = (value, digits = 3) => (value == null ? "—" : number(Number(value.toPrecision(digits))));
 
 /** As many digits in every row of a table. */
@@ -358,10 +369,11 @@ class Card {
   }
 }
 
-function whyNoChart({rows, missing, low, high}) {
+function whyNoChart(column) {
+  const {rows, missing, low, high} = column;
   if (missing === rows) return "Every value is missing: there is nothing to bin.";
   if (low == null) return "No value is finite: there is nothing to bin.";
-  if (low === high) return `Every value is ${number(low)}: there is nothing to bin.`;
+  if (low === high) return `Every value is ${writer(column)(low)}: there is nothing to bin.`;
   return "The range is too wide to draw.";
 }
 
@@ -375,9 +387,10 @@ function keyNumbers(column) {
   const offset = Math.max(Math.abs(low), Math.abs(high)) / (high - low);
   const more = offset < Infinity ? Math.ceil(Math.log10(Math.max(1, offset))) : 2;
   const digits = Math.min(17, 4 + more); // so that the ends differ
+  const said = column.is_date ? writer(column) : (value) => rounded(value, digits);
   return facts([
-    ["range", low == null ? "—" : `${rounded(low, digits)} to ${rounded(high, digits)}`],
-    ["mean", rounded(column.mean, digits)],
+    ["range", low == null ? "—" : `${said(low)} to ${said(high)}`],
+    ["mean", said(column.mean)],
     ["distinct", `${column.is_exact ? "" : "≥ "}${number(column.distinct)}`],
     ["skew", rounded(column.skew)],
     ["missing", column.missing ? `${number(column.missing)} (${percent(column.missing / column.rows)})` : "none"],
@@ -397,13 +410,16 @@ function costTable(methods, binned, chosen) {
 }
 
 /** The bins of a method with their ends, which are the column's own at both ends. */
-function binsOf({low, high, is_exact}, {cuts, weight, distinct, target}) {
+function binsOf(column, {cuts, weight, distinct, target}) {
+  const {low, high, is_exact} = column;
+  const said = writer(column);
   const total = d3.sum(weight);
   const inside = (x) => Math.min(Math.max(x, low), high);
   return weight.map((rows, i) => ({
     low: i ? inside(cuts[i - 1]) : low,
     high: i < cuts.length ? inside(cuts[i]) : high,
     cuts: [cuts[i - 1], cuts[i]],
+    said,
     rows,
     share: total ? rows / total : 0,
     distinct: distinct[i],
@@ -412,10 +428,10 @@ function binsOf({low, high, is_exact}, {cuts, weight, distinct, target}) {
   }));
 }
 
-function rangeSaid({cuts: [low, high]}) {
+function rangeSaid({cuts: [low, high], said}) {
   if (low == null && high == null) return "every value";
-  if (low == null) return `x ≤ ${number(high)}`;
-  return high == null ? `x > ${number(low)}` : `${number(low)} < x ≤ ${number(high)}`;
+  if (low == null) return `x ≤ ${said(high)}`;
+  return high == null ? `x > ${said(low)}` : `${said(low)} < x ≤ ${said(high)}`;
 }
 
 const distinctSaid = (bin) => `${bin.isExact ? "" : "≥ "}${number(bin.distinct)}`;
@@ -471,7 +487,7 @@ function columnChart({column, histogram, bins, binned, method, report, width, is
       parts.target && targetMarks(binned, bins, color, report.target, parts.target, margin),
       report.methods.map((name, i) =>
         cutMarks(column, binned[name].cuts, name, name === method, parts.cuts.top + i * parts.cuts.step)),
-      Plot.axisX({anchor: "bottom", stroke: "var(--quiet)", ...ticksOf(xOf, width)}),
+      Plot.axisX({anchor: "bottom", stroke: "var(--quiet)", ...(column.is_date ? dateTicks(column, xOf, width) : ticksOf(xOf, width))}),
       !isPrinted && hoverMarks(bins, xOf, color, report.target, parts, width),
     ].filter(Boolean),
   });
@@ -551,8 +567,16 @@ function ticksOf(scale, width) {
   const most = Math.max(-low, high);
   const kind = most >= 1e15 || most < 1e-3 ? "~e" : most >= 1e4 ? "~s" : undefined;
   const format = d3.tickFormat(low, high, wanted, kind);
-  const ticks = apart(d3.ticks(low, high, wanted), scale, 44);
+  const every = d3.ticks(low, high, wanted);
+  const ticks = apart(every, scale, Math.max(44, 8 * d3.max(every, (tick) => format(tick).length)));
   return {ticks, tickFormat: (tick) => (tick === 0 ? "0" : format(tick))};
+}
+
+function dateTicks(column, scale, width) {
+  const dates = scale.domain.map((seconds) => new Date(1000 * seconds));
+  const wanted = Math.max(2, Math.floor(width / 130));
+  const ticks = apart(d3.utcTicks(...dates, wanted).map((date) => date / 1000), scale, 90);
+  return {ticks, tickFormat: writer(column)};
 }
 
 function targetMarks(binned, bins, color, target, {top, bottom}, margin) {
