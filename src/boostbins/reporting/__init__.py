@@ -232,7 +232,7 @@ def _digits(facts: ColumnFacts) -> int:
     """Return how many digits tell the values of a column from each other in a picture."""
     half_range = facts.high / 2 - facts.low / 2
     if not half_range > 0:
-        return 6
+        return 17
     offset = max(abs(facts.low), abs(facts.high)) / 2 / half_range
     return min(17, 6 + int(np.ceil(np.log10(max(offset, 1.0)))))
 
