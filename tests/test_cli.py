@@ -420,6 +420,25 @@ def test_ctrl_c_ends_it_cleanly(folder):
     assert not list(folder.glob(".*"))
 
 
+def test_an_interrupt_that_a_library_swallows_is_raised_again(folder, monkeypatch, capsys):
+    from boostbins.sklearn import HistGradientBoostingRegressor
+
+    fit = HistGradientBoostingRegressor.fit
+
+    def swallowing(self, *args, **kwargs):
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(1)
+        except KeyboardInterrupt:
+            pass
+        return fit(self, *args, **kwargs)
+
+    monkeypatch.setattr(HistGradientBoostingRegressor, "fit", swallowing)
+    assert main(["compare", str(folder / "data.csv"), "--target", "price", *QUICK]) == 130
+    assert "boostbins: stopped" in capsys.readouterr().err
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 def test_ctrl_c_after_some_splits_tells_what_is_known(folder):
     arguments = ["compare", "data.csv", "--target", "price", "--splits", "500", "--library", "sklearn",
                  "--param", "max_iter=5", "--methods", "kmeans", "--max-bins", "31", "--html", "page.html"]  # fmt: skip

@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
@@ -37,7 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.print_help()
         return 2
     try:
-        return int(options.command(options, Screen(options)))
+        screen = Screen(options)
+        with screen.interrupts():
+            return int(options.command(options, screen))
     except KeyboardInterrupt:
         return _ended(130, "stopped")
     except BrokenPipeError:  # the reader of a pipe has seen enough
@@ -78,6 +82,7 @@ class Screen:
             def on_broken_pipe(self) -> None:
                 raise BrokenPipeError  # rich itself would end with an error
 
+        self.is_interrupted = False
         self.quiet: bool = options.quiet
         self.json: bool = options.json
         for stream in (sys.stdout, sys.stderr):
@@ -85,6 +90,23 @@ class Screen:
         width = None if sys.stdout.isatty() else PIPE_WIDTH
         self.out = PipedConsole(width=width, highlight=False, markup=False, emoji=False)
         self.err = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+    @contextmanager
+    def interrupts(self) -> Iterator[None]:
+        """Remember Ctrl-C, which a library's code may swallow: `progress` raises it again."""
+
+        def interrupted(*_: Any) -> NoReturn:
+            self.is_interrupted = True
+            raise KeyboardInterrupt
+
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = signal.signal(signal.SIGINT, interrupted)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
 
     def say(self, text: str = "", style: str | None = None) -> None:
         """Print a line of the result; not with --json."""
@@ -135,7 +157,13 @@ class Screen:
         )
         with shown:
             task = shown.add_task(what, total=None, now="")
-            yield lambda done, total, now: shown.update(task, completed=done, total=total, now=now[:40])
+
+            def tell(done: int, total: int, now: str) -> None:
+                if self.is_interrupted:
+                    raise KeyboardInterrupt
+                shown.update(task, completed=done, total=total, now=now[:40])
+
+            yield tell
 
 
 # ---- the commands
