@@ -123,6 +123,9 @@ def test_what_the_library_does_better_with_more_bins_is_not_recommended():
 
 
 def test_no_certainty_from_splits_that_do_not_vary():
+    for n in range(1, 20):
+        alike = compared(native=[0.01 * n] * 5, kmeans=[0.007 * n] * 5)
+        assert list(alike.table["meaning"]) == ["", "unclear"]
     same = compared(native=[0.02] * 5, kmeans=[0.01] * 5)
     assert list(same.table["meaning"]) == ["", "unclear"]
     assert "the data cannot tell: kmeans changes the error by -50.0 % (no interval)" in same.verdict

@@ -31,6 +31,7 @@ NATIVE = "native"
 
 MATTERS = 1.0  # per cent of the error: a change below it is none worth making
 CONFIDENCE = 0.95
+ROUNDING = 1e-9  # of the error: what varies less does not vary
 FEWEST_ROWS = 100
 FEWEST_OF_A_CLASS = 5
 FEW_VALUES = 200_000  # rows times columns: so little data is trained faster by one thread, above all on a busy machine
@@ -371,7 +372,8 @@ def _relative_change(error: pd.Series, base: pd.Series, n_intervals: int) -> tup
     if base.mean() == 0:
         return np.inf, np.nan, np.nan
     ratio = error.mean() / base.mean()
-    reach = _reach(error - ratio * base, n_intervals) or _reach(error - base, n_intervals) or np.nan
+    reaches = (_reach(error - ratio * base, n_intervals), _reach(error - base, n_intervals))
+    reach = next((reach for reach in reaches if reach > ROUNDING * base.mean()), np.nan)
     change, spread = 100 * float(ratio - 1), 100 * reach / float(base.mean())
     return change, max(change - spread, -100.0) if spread == spread else np.nan, change + spread
 
