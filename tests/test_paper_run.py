@@ -53,6 +53,7 @@ def begin(*arguments, **options):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # in the background it may be ignored
         **options,
     )
 

@@ -99,10 +99,11 @@ class Screen:
             self.is_interrupted = True
             raise KeyboardInterrupt
 
-        if threading.current_thread() is not threading.main_thread():
+        before = signal.getsignal(signal.SIGINT)
+        if threading.current_thread() is not threading.main_thread() or before is signal.SIG_IGN:
             yield
             return
-        before = signal.signal(signal.SIGINT, interrupted)
+        signal.signal(signal.SIGINT, interrupted)
         try:
             yield
         finally:
