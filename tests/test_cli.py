@@ -19,7 +19,7 @@ import pytest
 import boostbins
 from boostbins import Bins, fit_bins
 from boostbins.cli import main
-from boostbins.comparison import TRAINERS
+from boostbins.trainers import TRAINERS
 
 COMMAND = [sys.executable, "-m", "boostbins"]
 QUICK = ["--splits", "2", "--library", "sklearn", "--param", "max_iter=10", "--methods", "kmeans"]

@@ -17,8 +17,9 @@ from sklearn.metrics import root_mean_squared_error
 from sklearn.model_selection import ShuffleSplit
 
 from boostbins import compare
-from boostbins.comparison import FEWEST_ROWS, TRAINERS, Comparison
+from boostbins.comparison import FEWEST_ROWS, Comparison
 from boostbins.features import numbers_and_categories
+from boostbins.trainers import TRAINERS
 
 FEW = {
     "lightgbm": {"n_estimators": 15, "n_jobs": 1},

@@ -5,11 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -17,15 +14,16 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from boostbins import METHODS, Bins, __version__, fit_bins
 from boostbins.features import nearest, numbers_only, taken_out
 from boostbins.reading import STDIN, read_files
+from boostbins.screen import Screen
+from boostbins.trainers import TRAINERS, chosen_trainer
 from boostbins.writing import check_writable, whole_file
 
 if TYPE_CHECKING:
-    from boostbins.comparison import Comparison, Progress
+    from boostbins.comparison import Comparison
     from boostbins.reporting import Report
 
 DEBUG = "BOOSTBINS_DEBUG"  # set to anything, errors come with their traceback
 SHOWN = 10  # columns of a report, in the terminal
-PIPE_WIDTH = 120  # of tables that go elsewhere than to a terminal
 
 _FILES = "CSV, Parquet or Feather files, compressed or not; a pattern; - for standard input"
 
@@ -66,114 +64,13 @@ def _ended(code: int, why: str) -> int:
     return code
 
 
-# ---- the screen
-
-
-class Screen:
-    """Where results, notes and progress go: results to standard output, all else to the standard error."""
-
-    def __init__(self, options: argparse.Namespace) -> None:
-        try:
-            from rich.console import Console
-        except ImportError:
-            raise ImportError("the command line needs rich: pip install 'boostbins[cli]'") from None
-
-        class PipedConsole(Console):
-            def on_broken_pipe(self) -> None:
-                raise BrokenPipeError  # rich itself would end with an error
-
-        self.is_interrupted = False
-        self.quiet: bool = options.quiet
-        self.json: bool = options.json
-        for stream in (sys.stdout, sys.stderr):
-            stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal may not know every sign
-        width = None if sys.stdout.isatty() else PIPE_WIDTH
-        self.out = PipedConsole(width=width, highlight=False, markup=False, emoji=False)
-        self.err = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
-
-    @contextmanager
-    def interrupts(self) -> Iterator[None]:
-        """Remember Ctrl-C, which a library's code may swallow: `progress` raises it again."""
-
-        def interrupted(*_: Any) -> NoReturn:
-            self.is_interrupted = True
-            raise KeyboardInterrupt
-
-        before = signal.getsignal(signal.SIGINT)
-        if threading.current_thread() is not threading.main_thread() or before is signal.SIG_IGN:
-            yield
-            return
-        signal.signal(signal.SIGINT, interrupted)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, before)
-
-    def say(self, text: str = "", style: str | None = None) -> None:
-        """Print a line of the result; not with --json."""
-        if not self.json:
-            self.out.print(text, style=style, soft_wrap=not self.out.is_terminal)
-
-    def note(self, text: str) -> None:
-        """Print what is good to know beside the result; not with --quiet."""
-        if not self.quiet:
-            self.err.print(text, style="dim")
-
-    def table(self, head: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str | None] = ()) -> None:
-        """Print a table, the first column to the left and the others to the right; not with --json or --quiet."""
-        if self.json or self.quiet:
-            return
-        from rich import box
-        from rich.table import Table
-        from rich.text import Text
-
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        for i, name in enumerate(head):
-            table.add_column(Text(name), justify="left" if i == 0 else "right", overflow="fold")
-        for row, style in zip(rows, [*styles, *[None] * len(rows)], strict=False):
-            table.add_row(*[Text(cell) for cell in row], style=style)
-        self.out.print(table)
-
-    def machine(self, value: Any) -> None:
-        """Print a value as JSON, with --json."""
-        if self.json:
-            print(json.dumps(value, allow_nan=False, default=float))
-
-    @contextmanager
-    def progress(self, what: str) -> Iterator[Progress]:
-        """Give a function that shows how far the work is and when it will be done, on a terminal."""
-        from rich import progress as rich_progress
-
-        shown = rich_progress.Progress(
-            rich_progress.TextColumn("{task.description}"),
-            rich_progress.BarColumn(),
-            rich_progress.MofNCompleteColumn(),
-            rich_progress.TimeElapsedColumn(),
-            rich_progress.TextColumn("left:"),
-            rich_progress.TimeRemainingColumn(elapsed_when_finished=False),
-            rich_progress.TextColumn("{task.fields[now]}", markup=False),
-            console=self.err,
-            transient=True,
-            disable=self.quiet or not self.err.is_terminal,
-        )
-        with shown:
-            task = shown.add_task(what, total=None, now="")
-
-            def tell(done: int, total: int, now: str) -> None:
-                if self.is_interrupted:
-                    raise KeyboardInterrupt
-                shown.update(task, completed=done, total=total, now=now[:40])
-
-            yield tell
-
-
 # ---- the commands
 
 
 def _demo(options: argparse.Namespace, screen: Screen) -> int:
     import pyarrow
 
-    from boostbins.comparison import TRAINERS, chosen_trainer, compare
+    from boostbins.comparison import compare
     from boostbins.demo import skewed_table, skewed_target
     from boostbins.reporting import report
     from boostbins.reporting.page import page
@@ -209,13 +106,12 @@ def _demo(options: argparse.Namespace, screen: Screen) -> int:
 
 
 def _compare(options: argparse.Namespace, screen: Screen) -> int:
-    from boostbins.comparison import chosen_trainer, compare
+    from boostbins.comparison import compare
 
     chosen_trainer(options.library)
     if options.html:
         _check_output(options.html, options.data)
     table = read_files(options.data)
-    _check_columns(table, [options.target, options.weight])
     with screen.progress("training") as progress:
         result = compare(
             table,
@@ -247,7 +143,6 @@ def _report(options: argparse.Namespace, screen: Screen) -> int:
 
     _check_output(options.html, options.data)
     table = read_files(options.data)
-    _check_columns(table, [options.target, options.weight])
     with screen.progress("columns") as progress:
         found = report(
             table,
@@ -357,7 +252,7 @@ def _numbers(row: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _show_comparison(result: Comparison, screen: Screen) -> None:
-    from boostbins.comparison import NATIVE, TRAINERS
+    from boostbins.comparison import NATIVE
 
     for note in result.notes:
         screen.note(note)
@@ -543,7 +438,7 @@ def _parser() -> argparse.ArgumentParser:
         return added
 
     methods = ", ".join(METHODS)
-    libraries = ("lightgbm", "xgboost", "catboost", "sklearn")
+    libraries = list(TRAINERS)
 
     demo = command("demo", _demo, "the main job on built-in data: a table, a verdict and a page", "boostbins demo")
     demo.add_argument("--library", choices=libraries, help="default: the first that is installed")

@@ -1,0 +1,114 @@
+"""What the commands print, and where."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NoReturn, TypeAlias
+
+Progress: TypeAlias = Callable[[int, int, str], None]
+
+PIPE_WIDTH = 120  # of tables that go elsewhere than to a terminal
+
+
+class Screen:
+    """Where results, notes and progress go: results to standard output, all else to the standard error."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        try:
+            from rich.console import Console
+        except ImportError:
+            raise ImportError("the command line needs rich: pip install 'boostbins[cli]'") from None
+
+        class PipedConsole(Console):
+            def on_broken_pipe(self) -> None:
+                raise BrokenPipeError  # rich itself would end with an error
+
+        self.is_interrupted = False
+        self.quiet: bool = options.quiet
+        self.json: bool = options.json
+        for stream in (sys.stdout, sys.stderr):
+            stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal may not know every sign
+        width = None if sys.stdout.isatty() else PIPE_WIDTH
+        self.out = PipedConsole(width=width, highlight=False, markup=False, emoji=False)
+        self.err = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+    @contextmanager
+    def interrupts(self) -> Iterator[None]:
+        """Remember Ctrl-C, which a library's code may swallow: `progress` raises it again."""
+
+        def interrupted(*_: Any) -> NoReturn:
+            self.is_interrupted = True
+            raise KeyboardInterrupt
+
+        before = signal.getsignal(signal.SIGINT)
+        if threading.current_thread() is not threading.main_thread() or before is signal.SIG_IGN:
+            yield
+            return
+        signal.signal(signal.SIGINT, interrupted)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    def say(self, text: str = "", style: str | None = None) -> None:
+        """Print a line of the result; not with --json."""
+        if not self.json:
+            self.out.print(text, style=style, soft_wrap=not self.out.is_terminal)
+
+    def note(self, text: str) -> None:
+        """Print what is good to know beside the result; not with --quiet."""
+        if not self.quiet:
+            self.err.print(text, style="dim")
+
+    def table(self, head: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str | None] = ()) -> None:
+        """Print a table, the first column to the left and the others to the right; not with --json or --quiet."""
+        if self.json or self.quiet:
+            return
+        from rich import box
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        for i, name in enumerate(head):
+            table.add_column(Text(name), justify="left" if i == 0 else "right", overflow="fold")
+        for row, style in zip(rows, [*styles, *[None] * len(rows)], strict=False):
+            table.add_row(*[Text(cell) for cell in row], style=style)
+        self.out.print(table)
+
+    def machine(self, value: Any) -> None:
+        """Print a value as JSON, with --json."""
+        if self.json:
+            print(json.dumps(value, allow_nan=False, default=float))
+
+    @contextmanager
+    def progress(self, what: str) -> Iterator[Progress]:
+        """Give a function that shows how far the work is and when it will be done, on a terminal."""
+        from rich import progress as rich_progress
+
+        shown = rich_progress.Progress(
+            rich_progress.TextColumn("{task.description}"),
+            rich_progress.BarColumn(),
+            rich_progress.MofNCompleteColumn(),
+            rich_progress.TimeElapsedColumn(),
+            rich_progress.TextColumn("left:"),
+            rich_progress.TimeRemainingColumn(elapsed_when_finished=False),
+            rich_progress.TextColumn("{task.fields[now]}", markup=False),
+            console=self.err,
+            transient=True,
+            disable=self.quiet or not self.err.is_terminal,
+        )
+        with shown:
+            task = shown.add_task(what, total=None, now="")
+
+            def tell(done: int, total: int, now: str) -> None:
+                if self.is_interrupted:
+                    raise KeyboardInterrupt
+                shown.update(task, completed=done, total=total, now=now[:40])
+
+            yield tell
