@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,13 +18,13 @@ from numpy.typing import ArrayLike, NDArray
 from boostbins.features import Notes, nearest, numbers_and_categories, taken_out, target_values
 from boostbins.inputs import Floats, positive_weight
 from boostbins.methods import METHODS, Method, named_methods
+from boostbins.threads import Progress
 from boostbins.trainers import TRAINERS, Trainer, chosen_trainer
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Task: TypeAlias = Literal["auto", "regression", "classification"]
-Progress: TypeAlias = Callable[[int, int, str], None]
 
 NATIVE = "native"
 """The library's own bins, beside which the others are put."""

@@ -7,11 +7,11 @@ import json
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn
 
-Progress: TypeAlias = Callable[[int, int, str], None]
+from boostbins.threads import Progress
 
 PIPE_WIDTH = 120  # of tables that go elsewhere than to a terminal
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
 T = TypeVar("T")
+Progress: TypeAlias = Callable[[int, int, str], None]
+"""Called with how much is done, how much there is, and what is at hand."""
 
 
 def each(function: Callable[[int], T], items: Iterable[int], n_threads: int | None) -> list[T]:

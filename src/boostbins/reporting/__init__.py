@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
@@ -20,7 +20,7 @@ from boostbins.methods import METHODS, Method, named_methods
 from boostbins.reporting.facts import ColumnFacts, column_facts, percent
 from boostbins.stats import frame_of
 from boostbins.summary import MAX_CELLS
-from boostbins.threads import each
+from boostbins.threads import Progress, each
 
 __all__ = ["Report", "report"]
 
@@ -254,7 +254,7 @@ def report(
     sample_weight: ArrayLike | str | None = None,
     target: str | None = None,
     title: str = "your data",
-    progress: Callable[[int, int, str], None] | None = None,
+    progress: Progress | None = None,
 ) -> Report:
     """Tell, for each numeric column of a table, where the bins of each method go and what they hide.
 
