@@ -270,6 +270,7 @@ WRONG = {
     "the number of bins as a parameter": (
         ["compare", "data.csv", "--target", "price", "--param", "max_bin=7"], "must not hold 'max_bin'"
     ),
+    "bins that are no text": (["show", "data.parquet"], "data.parquet: not the JSON of boostbins' bins"),
     "no bins": (["encode", "data.csv", "data.csv", "-o", "codes.csv"], "not the JSON of boostbins' bins"),
     "bins of other columns": (["encode", "one.csv", "good.json", "-o", "codes.csv"], "there is no column 'area'"),
     "no such bins": (["show", "no.json"], "cannot read no.json"),

@@ -189,6 +189,8 @@ class Bins:
         """Return the bins in a file that `save` wrote."""
         try:
             return cls.from_json(Path(path).read_text(encoding="utf-8"))
+        except UnicodeDecodeError:
+            raise ValueError(f"{os.fspath(path)}: not the JSON of boostbins' bins, nor any text") from None
         except ValueError as error:
             raise ValueError(f"{os.fspath(path)}: {error}") from None
 
