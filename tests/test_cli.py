@@ -245,7 +245,7 @@ def test_the_demo_with_each_library(tmp_path, library):
 
 WRONG = {
     "no such file": (["report", "no.csv"], "there is no file no.csv"),
-    "a folder": (["report", "."], "is a folder: name its files"),
+    "an empty folder": (["report", "empty"], "the folder empty has no files"),
     "an empty file": (["report", "empty.csv"], "empty.csv is empty"),
     "one column": (["compare", "one.csv", "--target", "a"], "no column to train on beside the target"),
     "no such target": (["compare", "data.csv", "--target", "prise"], "no column 'prise': did you mean 'price'?"),
@@ -281,6 +281,7 @@ WRONG = {
 @pytest.fixture
 def wrong(folder):
     (folder / "empty.csv").touch()
+    (folder / "empty").mkdir()
     (folder / "one.csv").write_text("a\n" + "".join(f"{i}\n" for i in range(200)))
     (folder / "text.csv").write_text("a,b\n" + "x,y\nz,w\n" * 100)
     (folder / "lonely.csv").write_text("a,class\n" + "".join(f"{i},{'ab'[i % 2]}\n" for i in range(200)) + "7,c\n")

@@ -187,7 +187,7 @@ def test_a_table_is_not_copied():
         (np.array([[1j]]), "complex"),
         (np.zeros((2, 2, 2)), "rows and columns"),
         (5, "must be an array"),
-        ("table.csv", "must be an array"),
+        ("table.csv", "there is no file table.csv"),
         (pd.DataFrame({"c": ["x"]}), "column 'c' of type .*non_numeric='skip'"),
         (pd.DataFrame({"c": pd.Categorical(["x"])}), "column 'c' of type Categorical"),
         (pd.DataFrame([[1.0, 2.0]], columns=["a", "a"]), "more than one column named 'a'|duplicate|unique"),

@@ -20,6 +20,9 @@ ORDER = [
     "summary",
     "methods",
     "columns",
+    "table_summary",
+    "reading",
+    "stream",
     "stats",
     "bins",
     "fit",
@@ -31,7 +34,6 @@ ORDER = [
     "catboost",
     "sklearn",
     "transformer",
-    "reading",
     "features",
     "reporting",
     "trainers",
@@ -70,8 +72,8 @@ def test_dependencies_point_one_way():
 
 def test_the_public_names_are_these():
     assert boostbins.__all__ == [
-        "METHODS", "Binner", "Bins", "ColumnSummary", "Comparison", "Report", "compare", "encode", "fit_bins", "kmeans",
-        "optimal", "quantile", "report", "uniform",
+        "METHODS", "Binner", "Bins", "ColumnSummary", "Comparison", "Report", "TableSummary", "compare", "encode",
+        "fit_bins", "kmeans", "optimal", "quantile", "report", "summarize", "uniform",
     ]  # fmt: skip
     assert all(hasattr(boostbins, name) for name in boostbins.__all__)
 

@@ -176,8 +176,17 @@ def test_what_is_not_there_is_named(tmp_path):
         read_files(str(tmp_path / "*.csv"))
     with pytest.raises(FileError, match="no file is named"):
         read_files([])
-    with pytest.raises(FileError, match=r"is a folder: name its files, e\.g\. '.*\*\.parquet'"):
+    with pytest.raises(FileError, match=r"the folder .* has no files"):
         read_files(tmp_path)
+
+
+def test_a_folder_is_read_without_what_is_hidden(tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "a.csv").write_text("x\n1\n")
+    (tmp_path / "in" / "b.csv").write_text("x\n2\n")
+    for name in ("_SUCCESS", ".part.crc"):
+        (tmp_path / name).write_text("no table")
+    assert read_files(tmp_path)["x"].to_pylist() == [1, 2]
 
 
 def test_files_of_other_columns_are_named(tmp_path):

@@ -5,9 +5,10 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from boostbins.bins import Bins, encode
-from boostbins.fit import fit_bins
+from boostbins.fit import fit_bins, summarize
 from boostbins.methods import METHODS, kmeans, optimal, quantile, uniform
 from boostbins.summary import ColumnSummary
+from boostbins.table_summary import TableSummary
 
 if TYPE_CHECKING:
     from boostbins.comparison import Comparison, compare
@@ -21,6 +22,7 @@ __all__ = [
     "ColumnSummary",
     "Comparison",
     "Report",
+    "TableSummary",
     "compare",
     "encode",
     "fit_bins",
@@ -28,6 +30,7 @@ __all__ = [
     "optimal",
     "quantile",
     "report",
+    "summarize",
     "uniform",
 ]
 __version__ = version("boostbins")

@@ -6,49 +6,55 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from boostbins.bins import Bins
 from boostbins.columns import NonNumeric, Table, read_table, summarize_column
 from boostbins.inputs import Floats, checked_target, positive_weight
 from boostbins.methods import MAX_BINS, MIN_BINS, Method, find_cuts, method_named
 from boostbins.stats import BinStats, bin_stats
-from boostbins.summary import MAX_CELLS
-from boostbins.threads import checked_threads, each
-
-_WORTH_THREADS = 1_000  # rows; on fewer, threads mostly wait for each other
+from boostbins.stream import RowNumbers, Stream, open_stream, peeked, summarize_stream
+from boostbins.summary import MAX_CELLS, ColumnSummary
+from boostbins.table_summary import TableSummary, summarize_table
+from boostbins.threads import WORTH_THREADS, Progress, checked_threads, each
 
 
 def fit_bins(
     X: Any,
     method: str | Method = "kmeans",
     max_bins: int | Sequence[int] | Mapping[str, int] = 255,
-    sample_weight: ArrayLike | None = None,
+    sample_weight: RowNumbers = None,
     n_threads: int | None = None,
     *,
-    y: ArrayLike | None = None,
+    y: RowNumbers = None,
+    columns: Sequence[str] | None = None,
     exact: bool = False,
     non_numeric: NonNumeric = "error",
     dates_as_numbers: bool = False,
+    progress: Progress | None = None,
 ) -> Bins:
     """Return bins for every column of a table.
 
-    Every row is used. Columns are read one at a time, in threads, and never copied as a whole.
+    Every row is used. What is in memory is read a column at a time, in threads, and never copied as a whole; what is
+    not is read once, in batches, with the same cuts to the last bit.
 
     Parameters
     ----------
-    X : array, frame, sparse matrix, list or dict of columns
-        NumPy arrays, pandas, polars and Arrow tables, SciPy's sparse matrices; missing values are welcome.
+    X : array, frame, sparse matrix, list or dict of columns; file or files; stream; TableSummary
+        NumPy arrays, pandas, polars and Arrow tables, SciPy's sparse matrices; missing values are welcome. Of any
+        size: the path of a Parquet, CSV or Feather file, a folder or pattern of them, or a list; an Arrow dataset or
+        reader; a `np.memmap`; an iterator of tables, or a function that gives one. Or what `summarize` returned.
     method : str or function
         "kmeans", "optimal", "quantile" or "uniform"; or a function ``(summary, max_bins) -> cuts`` of your own.
     max_bins : int, or one per column as a sequence or a dict by name
         At most so many bins for present values, 2 to 65,535. A column with no more distinct values than that
         gets a bin for each, whatever the method.
-    sample_weight : array of shape (rows,), optional
+    sample_weight : array of shape (rows,), or the name of a column, optional
     n_threads : int, optional
         As many as there are processors, if not given.
-    y : array of shape (rows,), optional
+    y : array of shape (rows,), or the name of a column, optional
         The target, for methods that look at it: the summary then carries its sums per cell.
+    columns : sequence of str, optional
+        Which to bin; all, if not given.
     exact : bool
         Whether to hold every distinct value of a column, instead of at most 32,768 cells. Takes the memory and the
         time of sorting.
@@ -56,6 +62,8 @@ def fit_bins(
         What to do with columns of text or categories: skipped ones are not in the bins.
     dates_as_numbers : bool
         Whether dates, times and durations are taken as numbers (of their own unit).
+    progress : function, optional
+        Called with the bytes that are read, the bytes that there are, and the file at hand, of what comes in batches.
 
     Examples
     --------
@@ -65,13 +73,150 @@ def fit_bins(
     Bins(income: 63)
     """
     find = method_named(method)
-    table = read_table(X, non_numeric=non_numeric, dates_as_numbers=dates_as_numbers)
-    if len(table) == 0:
-        raise ValueError("X has no columns to bin")
+    source = _opened(X, columns, sample_weight, y)
+    if isinstance(source, TableSummary):
+        for argument, value in {"sample_weight": sample_weight, "y": y}.items():
+            if value is not None:
+                raise ValueError(f"{argument} is part of a TableSummary: give it to summarize")
+        return fit_summary(_chosen(source, columns), find, max_bins, exact=exact, n_threads=n_threads)
+    if isinstance(source, Stream):
+        beside = {"sample_weight": sample_weight, "y": y}
+        names, batches = peeked(
+            source.batches(columns, beside, non_numeric=non_numeric, dates_as_numbers=dates_as_numbers)
+        )
+        _check_some(names)
+        max_cells = None if exact else max(_cells_for(n) for n in checked_max_bins(max_bins, names))
+        summary = summarize_stream(
+            batches, max_cells=max_cells, n_threads=n_threads, progress=progress, size=source.size
+        )
+        return fit_summary(summary, find, max_bins, exact=exact, n_threads=n_threads)
+    table = read_table(source, non_numeric=non_numeric, dates_as_numbers=dates_as_numbers)
+    _check_some(table.names)
     budgets = checked_max_bins(max_bins, table.names)
     weight = None if sample_weight is None else positive_weight(sample_weight, table.n_rows, "sample_weight")
     target = None if y is None else checked_target(y, table.n_rows, "y")
     return fit_table(table, find, budgets, weight, target, exact=exact, n_threads=n_threads)
+
+
+def summarize(
+    X: Any,
+    sample_weight: RowNumbers = None,
+    n_threads: int | None = None,
+    *,
+    y: RowNumbers = None,
+    columns: Sequence[str] | None = None,
+    max_cells: int | None = MAX_CELLS,
+    non_numeric: NonNumeric = "error",
+    dates_as_numbers: bool = False,
+    progress: Progress | None = None,
+) -> TableSummary:
+    """Return the summary of a table, from which `fit_bins` finds the same bins as from its rows.
+
+    Summaries can be saved, sent and added: that of yesterday's rows and that of today's make new bins without
+    yesterday's rows.
+
+    Parameters
+    ----------
+    X, sample_weight, n_threads, y, columns, non_numeric, dates_as_numbers, progress
+        As for `fit_bins`.
+    max_cells : int or None
+        Cells per column: enough for a quarter as many bins. None: every distinct value.
+
+    Examples
+    --------
+    >>> summarize({"price": [1.0, 2.0, 2.0]})
+    TableSummary(3 rows; price: 2 distinct values)
+    """
+    source = _opened(X, columns, sample_weight, y)
+    if isinstance(source, TableSummary):
+        return _chosen(source, columns)
+    if isinstance(source, Stream):
+        beside = {"sample_weight": sample_weight, "y": y}
+        batches = source.batches(columns, beside, non_numeric=non_numeric, dates_as_numbers=dates_as_numbers)
+        return summarize_stream(batches, max_cells=max_cells, n_threads=n_threads, progress=progress, size=source.size)
+    table = read_table(source, non_numeric=non_numeric, dates_as_numbers=dates_as_numbers)
+    weight = None if sample_weight is None else positive_weight(sample_weight, table.n_rows, "sample_weight")
+    target = None if y is None else checked_target(y, table.n_rows, "y")
+    return summarize_table(table, weight, target, max_cells=max_cells, n_threads=n_threads)
+
+
+def fit_summary(
+    summary: TableSummary,
+    method: Method,
+    max_bins: int | Sequence[int] | Mapping[str, int],
+    *,
+    exact: bool = False,
+    n_threads: int | None = None,
+    settle: Callable[[int, Floats], Floats] = lambda column, cuts: cuts,
+) -> Bins:
+    """Return bins for every column of a summary.
+
+    `settle` turns the cuts of a column into those that a library can use.
+    """
+    budgets = checked_max_bins(max_bins, summary.names)
+    for name, column, budget in zip(summary.names, summary, budgets, strict=True):
+        if not column.is_exact and column.max_cells is not None:
+            if exact:
+                raise ValueError(
+                    f"exact=True: the summary of column {name!r} is not exact; summarize with max_cells=None"
+                )
+            if column.max_cells < 4 * budget:
+                raise ValueError(
+                    f"max_bins={budget} needs a summary of {4 * budget} cells, and that of column {name!r} has at most "
+                    f"{column.max_cells}: summarize with max_cells={4 * budget}"
+                )
+    # Finer cells than asked for become those that it would have had: the cuts are the same, whatever is summed up.
+    columns = [_as_coarse(column, None if exact else _cells_for(n)) for column, n in zip(summary, budgets, strict=True)]
+    return _cut(columns.__getitem__, summary.names, method, budgets, settle, n_threads)
+
+
+def _cut(
+    summary_of: Callable[[int], ColumnSummary],
+    names: Sequence[str],
+    method: Method,
+    budgets: Sequence[int],
+    settle: Callable[[int, Floats], Floats],
+    n_threads: int | None,
+) -> Bins:
+    """Return the bins of all columns, whose summaries are made, or had, one at a time."""
+
+    def fit_column(i: int) -> tuple[Floats, BinStats]:
+        summary = summary_of(i)
+        cuts = settle(i, find_cuts(summary, method, budgets[i]))
+        return cuts, bin_stats(summary, cuts)
+
+    fitted = each(fit_column, range(len(names)), n_threads)
+    return Bins([cuts for cuts, _ in fitted], names, [stats for _, stats in fitted])
+
+
+def _cells_for(max_bins: int) -> int:
+    return max(MAX_CELLS, 4 * max_bins)
+
+
+def _as_coarse(column: ColumnSummary, max_cells: int | None) -> ColumnSummary:
+    """Return a summary as it would be with at most so many cells."""
+    if max_cells is None or (column.max_cells is not None and column.max_cells <= max_cells):
+        return column
+    return column + ColumnSummary([], max_cells=max_cells)
+
+
+def _opened(X: Any, columns: Sequence[str] | None, *beside: RowNumbers) -> Any:
+    """Return a summary, a stream, or a table: one in memory becomes a stream where columns are named."""
+    if isinstance(columns, str):
+        raise TypeError(f"columns must be a list of names, got {columns!r}")
+    stream = X if isinstance(X, TableSummary) else open_stream(X)
+    if stream is None and (columns is not None or any(isinstance(value, str) for value in beside)):
+        stream = open_stream(lambda: iter([X]))
+    return X if stream is None else stream
+
+
+def _chosen(summary: TableSummary, columns: Sequence[str] | None) -> TableSummary:
+    return summary if columns is None else TableSummary((summary[name] for name in columns), columns)
+
+
+def _check_some(names: Sequence[str]) -> None:
+    if not names:
+        raise ValueError("X has no columns to bin")
 
 
 def fit_table(
@@ -90,15 +235,11 @@ def fit_table(
     `settle` turns the cuts of a column into those that a library can use.
     """
 
-    def fit_column(i: int) -> tuple[Floats, BinStats]:
-        max_cells = None if exact else max(MAX_CELLS, 4 * budgets[i])
-        summary = summarize_column(table, i, weight, target, max_cells=max_cells)
-        cuts = settle(i, find_cuts(summary, method, budgets[i]))
-        return cuts, bin_stats(summary, cuts)
+    def summary_of(i: int) -> ColumnSummary:
+        return summarize_column(table, i, weight, target, max_cells=None if exact else _cells_for(budgets[i]))
 
     threads = checked_threads(n_threads)
-    fitted = each(fit_column, range(len(table)), threads if table.n_rows >= _WORTH_THREADS else 1)
-    return Bins([cuts for cuts, _ in fitted], table.names, [stats for _, stats in fitted])
+    return _cut(summary_of, table.names, method, budgets, settle, threads if table.n_rows >= WORTH_THREADS else 1)
 
 
 def checked_max_bins(max_bins: int | Sequence[int] | Mapping[str, int], names: Sequence[str]) -> list[int]:

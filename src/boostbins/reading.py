@@ -13,7 +13,7 @@ import sys
 import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 STDIN = "-"
 
@@ -33,21 +33,26 @@ def read_files(paths: Sequence[str | os.PathLike[str]] | str | os.PathLike[str])
     ----------
     paths : path, pattern or several
         CSV (the separator is found out), Parquet or Feather, told by their content; compressed by gzip, bzip2, xz,
-        zstd or zip; ``data/*.parquet``; ``-`` for standard input.
+        zstd or zip; ``data/*.parquet``; a folder; ``-`` for standard input.
     """
     names = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not names:
         raise FileError("no file is named")
-    files = [file for name in names for file in _expanded(os.fspath(name))]
-    tables = [_read_one(file) for file in files]
+    files = [file for name in names for file in expanded(os.fspath(name))]
+    tables = [read_one(file) for file in files]
     return tables[0] if len(tables) == 1 else _below_each_other(tables, files)
 
 
-def _expanded(name: str) -> list[str]:
+def expanded(name: str) -> list[str]:
+    """Return the files that a name, a pattern or a folder stands for; hidden ones in a folder are left out."""
     if not name:
         raise FileError("a file has no name")
     if Path(name).is_dir():
-        raise FileError(f"{name} is a folder: name its files, e.g. '{name.rstrip(os.sep)}{os.sep}*.parquet'")
+        inside = [path for path in sorted(Path(name).rglob("*")) if path.is_file()]
+        shown = [path for path in inside if not any(p.startswith((".", "_")) for p in path.relative_to(name).parts)]
+        if not shown:
+            raise FileError(f"the folder {name} has no files")
+        return [str(path) for path in shown]
     if name == STDIN or Path(name).exists():
         return [name]
     found = sorted(file for file in glob.glob(name, recursive=True) if Path(file).is_file())  # noqa: PTH207
@@ -57,7 +62,7 @@ def _expanded(name: str) -> list[str]:
     return found
 
 
-def _read_one(name: str) -> Any:
+def read_one(name: str) -> Any:
     """Return one file's table; one that is being written is refused."""
     if name == STDIN:
         if sys.stdin is None:
@@ -66,21 +71,31 @@ def _read_one(name: str) -> Any:
     try:
         if not Path(name).is_file():  # a pipe
             return _parsed(Path(name).read_bytes(), name)
-        before = Path(name).stat()
+        before = state_of(name)
         with Path(name).open("rb") as file:
             head = file.read(16)
         table = _parsed(_contents(name, head), name)
-        after = Path(name).stat()
+        check_unchanged(name, before)
     except OSError as error:
         raise FileError(f"cannot read {name}: {error.strerror or error}") from None
-    if (before.st_size, before.st_mtime_ns, before.st_ino) != (after.st_size, after.st_mtime_ns, after.st_ino):
-        raise FileError(f"{name} changed while it was read: wait until it is written, and run this again")
     return table
+
+
+def state_of(name: str) -> tuple[int, int, int]:
+    """Return what changes when a file is written to."""
+    state = Path(name).stat()
+    return state.st_size, state.st_mtime_ns, state.st_ino
+
+
+def check_unchanged(name: str, before: tuple[int, int, int]) -> None:
+    """Refuse what was read of a file that was written to meanwhile."""
+    if state_of(name) != before:
+        raise FileError(f"{name} changed while it was read: wait until it is written, and run this again")
 
 
 def _contents(name: str, head: bytes) -> Any:
     """Return what Arrow reads from: the file itself if it can be, else its bytes."""
-    if _kind_of(head) in ("parquet", "feather"):
+    if kind_of(head) in ("parquet", "feather"):
         import pyarrow
 
         return pyarrow.memory_map(name)
@@ -111,17 +126,24 @@ def _parsed(data: Any, name: str) -> Any:
         raise FileError(f"{name} is empty")
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise FileError(f"{name} is UTF-16: convert it, e.g. with iconv -f utf-16 -t utf-8")
-    table = _PARSERS[_kind_of(head)](data, name)
-    table = table.drop_columns([column for column in table.column_names if _INDEX.fullmatch(column)])
+    table = _PARSERS[kind_of(head)](data, name)
+    table = table.select(columns_of(table.schema, name))
     if table.num_rows == 0:
         raise FileError(f"{name} has no rows")
-    if len(set(table.column_names)) < table.num_columns:
-        twice = next(column for column in table.column_names if table.column_names.count(column) > 1)
-        raise FileError(f"{name} has more than one column named {twice!r}: rename one of them")
     return table
 
 
-def _kind_of(head: bytes) -> str:
+def columns_of(schema: Any, name: str) -> list[str]:
+    """Return the names of a file's columns, all different, without what pandas made of an index."""
+    names = [column for column in schema.names if not _INDEX.fullmatch(column)]
+    if len(set(names)) < len(names):
+        twice = next(column for column in names if names.count(column) > 1)
+        raise FileError(f"{name} has more than one column named {twice!r}: rename one of them")
+    return names
+
+
+def kind_of(head: bytes) -> str:
+    """Return what kind of file begins so, if it is not compressed."""
     if head.startswith(b"PAR1"):
         return "parquet"
     return "feather" if head.startswith((b"ARROW1", b"FEA1")) else "csv"
@@ -134,7 +156,7 @@ def _parquet(data: Any, name: str) -> Any:
     try:
         return pyarrow.parquet.read_table(_reader(data))
     except (pyarrow.ArrowException, OSError) as error:
-        raise FileError(f"{name} is not a whole Parquet file: {_first_line(error)}") from None
+        raise FileError(f"{name} is not a whole Parquet file: {first_line(error)}") from None
 
 
 def _feather(data: Any, name: str) -> Any:
@@ -144,48 +166,73 @@ def _feather(data: Any, name: str) -> Any:
     try:
         return pyarrow.feather.read_table(_reader(data))
     except (pyarrow.ArrowException, OSError) as error:
-        raise FileError(f"{name} is not a whole Feather file: {_first_line(error)}") from None
+        raise FileError(f"{name} is not a whole Feather file: {first_line(error)}") from None
 
 
 def _csv(data: bytes, name: str) -> Any:
     import pyarrow
     from pyarrow import csv as arrow_csv
 
+    form = csv_form(data[:_HEAD], name)
     try:
-        head = data[:_HEAD].decode("utf-8", errors="ignore")
-        if "\0" in head:
-            raise FileError(f"{name} is not a CSV, Parquet or Feather file")
         data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise FileError(
-            f"{name} is not UTF-8 (byte {error.start:,}): convert it, e.g. with iconv -f latin1 -t utf-8"
-        ) from None
-    lines = [line for line in head.lstrip("\ufeff").splitlines() if line.strip()]
-    said = re.fullmatch(r"sep=(.)", lines[0].strip())  # by Excel
-    separator = said[1] if said else _separator(lines[0])
+        raise not_utf8(name, f"byte {error.start:,}") from None
+    # One block: a column's type is that of all its values.
+    block = min(max(len(data) + 1, 1 << 20), (1 << 31) - 1)
     try:
-        # One block: a column's type is that of all its values.
-        options = arrow_csv.ReadOptions(
-            block_size=min(max(len(data) + 1, 1 << 20), (1 << 31) - 1), skip_rows=1 if said else 0
-        )
-        known = arrow_csv.ConvertOptions()
         table = arrow_csv.read_csv(
             pyarrow.BufferReader(data),
-            options,
-            arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=True),
-            arrow_csv.ConvertOptions(
-                strings_can_be_null=True,
-                decimal_point=_decimal_point(lines[1:], separator),
-                null_values=[*known.null_values, *_MISSING],
-            ),
+            arrow_csv.ReadOptions(block_size=block, skip_rows=form.skip_rows),
+            form.parse_options,
+            arrow_csv.ConvertOptions(**form.convert_options),
         )
     except pyarrow.ArrowException as error:
-        raise FileError(f"{name} cannot be read as CSV: {_first_line(error)}") from None
-    names = [column.strip() for column in table.column_names]
+        raise FileError(f"{name} cannot be read as CSV: {first_line(error)}") from None
+    check_csv_names(table.column_names, name)
+    return table
+
+
+class CsvForm(NamedTuple):
+    """How a CSV is to be read."""
+
+    skip_rows: int
+    parse_options: Any
+    convert_options: dict[str, Any]
+
+
+def csv_form(head: bytes, name: str) -> CsvForm:
+    """Return what the first bytes of a CSV tell of its form."""
+    from pyarrow import csv as arrow_csv
+
+    text = head.decode("utf-8", errors="ignore")
+    if "\0" in text:
+        raise FileError(f"{name} is not a CSV, Parquet or Feather file")
+    lines = [line for line in text.lstrip("\ufeff").splitlines() if line.strip()]
+    said = re.fullmatch(r"sep=(.)", lines[0].strip())  # by Excel
+    separator = said[1] if said else _separator(lines[0])
+    return CsvForm(
+        1 if said else 0,
+        arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=True),
+        {
+            "strings_can_be_null": True,
+            "decimal_point": _decimal_point(lines[1:], separator),
+            "null_values": [*arrow_csv.ConvertOptions().null_values, *_MISSING],
+        },
+    )
+
+
+def not_utf8(name: str, where: str) -> FileError:
+    """Return the error for text of another encoding."""
+    return FileError(f"{name} is not UTF-8 ({where}): convert it, e.g. with iconv -f latin1 -t utf-8")
+
+
+def check_csv_names(columns: Sequence[str], name: str) -> None:
+    """Refuse a CSV whose first line holds numbers, not names."""
+    names = [column.strip() for column in columns]
     are_numbers = all(re.fullmatch(r"[+-]?[\d.,]+(e[+-]?\d+)?", column, re.IGNORECASE) for column in names)
     if are_numbers and not all(column.isdigit() for column in names):  # years may be names
         raise FileError(f"{name} has no names of columns: its first line holds numbers; add a line of names")
-    return table
 
 
 _PARSERS: dict[str, Callable[[Any, str], Any]] = {"parquet": _parquet, "feather": _feather, "csv": _csv}
@@ -246,7 +293,7 @@ def _below_each_other(tables: list[Any], files: list[str]) -> Any:
         alike = [_dates_alike(table.select(names)) for table in tables]
         return pyarrow.concat_tables(alike, promote_options="permissive")
     except pyarrow.ArrowException as error:
-        raise FileError(f"the files' columns are of different types: {_first_line(error)}") from None
+        raise FileError(f"the files' columns are of different types: {first_line(error)}") from None
 
 
 def _dates_alike(table: Any) -> Any:
@@ -259,5 +306,6 @@ def _dates_alike(table: Any) -> Any:
     return table.cast(pyarrow.schema(fields), safe=False)  # parts of a microsecond are dropped
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's text: Arrow adds its own insides."""
     return str(error).strip().split("\n")[0]

@@ -115,6 +115,18 @@ class ColumnSummary:
         merged = _core.merge(self._with_moments(width), other._with_moments(width), max_cells or _UNBOUNDED)
         return ColumnSummary._of(merged, max_cells)
 
+    def extended(self, column: NDArray[Any], weight: Floats | None, target: Floats | None) -> ColumnSummary:
+        """Return the summary of these rows too: the same as that of the column added, and faster.
+
+        Everything is checked already, as for `of_checked`.
+        """
+        width = 3 if target is not None else 1 if weight is not None else 0
+        if self.is_exact or self.max_cells is None or self._state[1].shape[1] != width or len(column) >= _ROWS_AT_ONCE:
+            return self + ColumnSummary.of_checked(column, weight, target, self.max_cells)
+        return ColumnSummary._of(
+            _core.extend(self._state, *_counted(column, weight, target), self.max_cells), self.max_cells
+        )
+
     def _repeated(self, times: int) -> ColumnSummary:
         """Return the summary of the same rows, each so many times."""
         cells, moments, level, sample, apart, apart_weight, span = self._state
@@ -335,11 +347,19 @@ class ColumnSummary:
         return ColumnSummary.from_bytes, (self.to_bytes(),)
 
 
+_Rows = tuple[NDArray[Any], Floats | None, Floats | None]
+
+
+def _counted(values: NDArray[Any], weights: Floats | None, targets: Floats | None) -> _Rows:
+    """Return the rows that count: those of weight 0 do not."""
+    if weights is None or weights.all():
+        return values, weights, targets
+    counted = np.flatnonzero(weights)
+    return values[counted], weights[counted], None if targets is None else targets[counted]
+
+
 def _summarized(values: NDArray[Any], weights: Floats | None, targets: Floats | None, max_cells: int) -> _core.State:
-    if weights is not None and not weights.all():
-        counted = np.flatnonzero(weights)
-        values, weights = values[counted], weights[counted]
-        targets = None if targets is None else targets[counted]
+    values, weights, targets = _counted(values, weights, targets)
     if len(values) <= _SORTED_ROWS or max_cells == _UNBOUNDED:
         values = values.astype(np.float64, copy=False)
         if weights is None and targets is None:

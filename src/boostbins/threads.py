@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
-from typing import TypeAlias, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
+
+WORTH_THREADS = 1_000
+"""Rows; on fewer, threads mostly wait for each other."""
 
 T = TypeVar("T")
 Progress: TypeAlias = Callable[[int, int, str], None]
@@ -21,6 +24,17 @@ def each(function: Callable[[int], T], items: Iterable[int], n_threads: int | No
         return [function(item) for item in todo]
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(function, todo))
+
+
+def ahead(items: Iterable[T]) -> Iterator[T]:
+    """Yield the items; while one is worked on, the next is made in a thread."""
+    waiting = iter(items)
+    end = object()
+    with ThreadPoolExecutor(1) as pool:
+        following: Future[Any] = pool.submit(next, waiting, end)
+        while (item := following.result()) is not end:
+            following = pool.submit(next, waiting, end)
+            yield item
 
 
 def checked_threads(n_threads: int | None) -> int:

@@ -95,20 +95,39 @@ Summary summary_of(const nb::tuple& state) {
     return s;
 }
 
-// Rows in ascending order if there is no guide, else in any order.
-nb::tuple summarize(const Array& column, std::optional<Doubles> weights, std::optional<Doubles> targets,
-                    std::optional<Doubles> guide, size_t max_cells) {
+Rows rows_of(const Array& column, const std::optional<Doubles>& weights,
+             const std::optional<Doubles>& targets, bool sorted) {
     const Rows rows{column_of(column), weights ? weights->data() : nullptr,
                     targets ? targets->data() : nullptr};
     if ((weights && weights->size() != rows.values.size) || (targets && targets->size() != rows.values.size))
         throw nb::value_error("weights and targets must have one entry per row");
-    if (guide && rows.values.size > std::numeric_limits<std::uint32_t>::max())
+    if (!sorted && rows.values.size > std::numeric_limits<std::uint32_t>::max())
         throw nb::value_error("too many rows at once");
+    return rows;
+}
+
+// Rows in ascending order if there is no guide, else in any order.
+nb::tuple summarize(const Array& column, std::optional<Doubles> weights, std::optional<Doubles> targets,
+                    std::optional<Doubles> guide, size_t max_cells) {
+    const Rows rows = rows_of(column, weights, targets, !guide);
     Summary summary;
     {
         nb::gil_scoped_release release;
         Summarizer summarizer(rows, max_cells);
         summary = guide ? summarizer.from_guide(guide->data(), guide->size()) : summarizer.from_sorted();
+    }
+    return state_of(std::move(summary));
+}
+
+// A summary that is not exact, and rows in any order.
+nb::tuple extend(const nb::tuple& state, const Array& column, std::optional<Doubles> weights,
+                 std::optional<Doubles> targets, size_t max_cells) {
+    const Rows rows = rows_of(column, weights, targets, false);
+    Summary summary = summary_of(state);
+    if (summary.list.n_moments != rows.n_moments()) throw nb::value_error("both must carry the same moments");
+    {
+        nb::gil_scoped_release release;
+        summary = Summarizer(rows, max_cells).onto(std::move(summary));
     }
     return state_of(std::move(summary));
 }
@@ -194,6 +213,7 @@ NB_MODULE(_core, m) {
     using namespace boostbins;
     m.def("summarize", &summarize, "column"_a, "weights"_a.none(), "targets"_a.none(), "guide"_a.none(),
           "max_cells"_a);
+    m.def("extend", &extend, "state"_a, "column"_a, "weights"_a.none(), "targets"_a.none(), "max_cells"_a);
     m.def("merge", &merge, "a"_a, "b"_a, "max_cells"_a);
     m.def("points", &points, "state"_a);
     m.def("cell_ends", &cell_ends, "state"_a);

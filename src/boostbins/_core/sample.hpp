@@ -32,6 +32,16 @@ class BottomSample {
         for (size_t i = 0; i < n; ++i) offer(bits_of_key(key_at(i)));
     }
 
+    // To go on from a sample: what hashes above all of it cannot enter, if it is full.
+    void go_on(const std::vector<uint64_t>& keys) {
+        uint64_t greatest = 0;
+        for (uint64_t key : keys) {
+            offer(bits_of_key(key));
+            greatest = std::max(greatest, hash_of(bits_of_key(key)));
+        }
+        if (keys.size() >= size_) limit_ = std::min(limit_, greatest);
+    }
+
     void offer(uint64_t bits) {
         const uint64_t hash = hash_of(bits);
         if (hash > limit_) return;

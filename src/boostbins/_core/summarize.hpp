@@ -69,6 +69,20 @@ class Summarizer {
         // Never coarser than the level of all the rows, which have more values.
         const int level = canonical_level(guide_.size(), key_at, 0, max_cells_);
         if (level > 0) sample_.offer_distinct(guide_.size(), key_at);
+        return guided(level);
+    }
+
+    // From rows in any order and those of a summary that is not exact, whose cells are the guide.
+    Summary onto(Summary&& before) {
+        guide_.reserve(before.list.cells.size());
+        for (const Cell& cell : before.list.cells) guide_.push_back(cell.key);
+        sample_.go_on(before.sample);
+        out_ = std::move(before);
+        return guided(out_.list.level);
+    }
+
+  private:
+    Summary guided(int level) {
         restart(level);
         Picked picked;
         each_block([&](const double* x, size_t begin, size_t n) {
@@ -87,7 +101,6 @@ class Summarizer {
         return finished();
     }
 
-  private:
     template <class Visit>
     void each_block(Visit visit) const {
         double buffer[kBlock];

@@ -1,0 +1,428 @@
+"""What comes in batches has the cuts of what is in memory, to the last bit; what cannot be read is named."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset
+import pytest
+from conftest import any_float, distributions
+from hypothesis import given
+from hypothesis import strategies as st
+from pyarrow import csv, feather, parquet
+
+from boostbins import ColumnSummary, TableSummary, fit_bins, stream, summarize
+from boostbins.reading import FileError
+
+N = 150_000
+
+
+@pytest.fixture(scope="module")
+def table():
+    columns = {name.replace(",", ""): values for name, values in distributions(N).items()}
+    columns["small"] = columns["normal"].astype(np.float32)
+    columns["whole"] = columns["integers"].astype(np.int32)
+    columns["gaps"] = np.where(np.arange(N) % 7 == 0, np.nan, columns["lognormal"])
+    columns["empty"] = np.full(N, np.nan)
+    columns["flag"] = columns["normal"] > 0
+    return pa.table(columns)
+
+
+@pytest.fixture(scope="module")
+def bins(table):
+    return fit_bins(table)
+
+
+@pytest.fixture
+def small_batches(monkeypatch):
+    monkeypatch.setattr(stream, "_MOST_ROWS", 9_973)
+    monkeypatch.setattr(stream, "_FEWEST_ROWS", 5_000)
+
+
+def written(table, folder, n_files=3, kind="parquet"):
+    folder.mkdir(exist_ok=True)
+    ends = np.linspace(0, table.num_rows, n_files + 1).astype(int)
+    for i, (start, end) in enumerate(itertools.pairwise(ends)):
+        part, path = table.slice(start, end - start), folder / f"part-{i}.{kind}"
+        if kind == "parquet":
+            parquet.write_table(part, path, row_group_size=11_111)
+        elif kind == "feather":
+            feather.write_feather(part, path, chunksize=20_000)
+        else:
+            csv.write_csv(part, path)
+    return folder
+
+
+# ---- the same cuts
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_files_have_the_cuts_of_memory(table, bins, tmp_path, small_batches, n_threads):
+    folder = written(table, tmp_path / "data")
+    assert fit_bins(folder, n_threads=n_threads) == bins
+    assert fit_bins(str(folder / "*.parquet"), n_threads=n_threads) == bins
+    assert fit_bins(sorted(folder.iterdir(), reverse=True), n_threads=n_threads) == bins
+    assert fit_bins(written(table, tmp_path / "feather", 2, "feather"), n_threads=n_threads) == bins
+
+
+@pytest.mark.parametrize("method", ["optimal", "quantile", "uniform"])
+def test_every_method_has_them(table, tmp_path, small_batches, method):
+    folder = written(table, tmp_path / "data", 2)
+    assert fit_bins(folder, method, 63) == fit_bins(table, method, 63)
+
+
+def test_csv_has_the_cuts_of_memory(table, tmp_path, monkeypatch):
+    monkeypatch.setattr(stream, "_CSV_BLOCK", 1 << 20)
+    numbers = table.drop_columns(["small", "flag"])  # whose texts are of other numbers, and truths
+    folder = written(numbers, tmp_path / "data", 2, "csv")
+    bins = fit_bins(numbers)
+    assert fit_bins(folder) == bins
+    for path in list(folder.iterdir()):
+        (folder / (path.name + ".gz")).write_bytes(gzip.compress(path.read_bytes(), 1))
+        path.unlink()
+    assert fit_bins(folder) == bins
+
+
+def test_arrow_datasets_and_readers_have_them(table, bins, tmp_path, small_batches):
+    folder = written(table, tmp_path / "data")
+    assert fit_bins(pa.dataset.dataset(folder)) == bins
+    assert fit_bins(pa.dataset.dataset(table)) == bins
+    assert fit_bins(table.to_reader(7_777)) == bins
+
+
+@pytest.mark.parametrize("kind", ["arrow", "pandas", "polars", "dict", "array"])
+def test_chunks_of_any_kind_have_them(table, bins, kind):
+    make = {
+        "arrow": lambda part: part,
+        "pandas": lambda part: part.to_pandas(),
+        "polars": pl.from_arrow,
+        "dict": lambda part: {name: part[name].to_numpy() for name in part.column_names},
+        "array": lambda part: np.column_stack([part[name].to_numpy().astype(float) for name in part.column_names]),
+    }[kind]
+    sizes = [1, 0, 5, 70_000, 33, 0, 12_000]
+    ends = np.cumsum([0, *sizes, N - sum(sizes)])
+    chunks = [make(table.slice(a, b - a)) for a, b in itertools.pairwise(ends)]
+    found = fit_bins(iter(chunks))
+    assert [c.tobytes() for c in found.cuts] == [c.tobytes() for c in bins.cuts]
+    assert fit_bins(lambda: iter(chunks)) == found
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_memory_maps_are_read_in_blocks(table, bins, tmp_path, small_batches, order):
+    array = np.asfortranarray(np.column_stack([table[name].to_numpy().astype(float) for name in table.column_names]))
+    mapped = np.memmap(tmp_path / "data", np.float64, "w+", shape=array.shape, order=order)
+    mapped[:] = array
+    assert [c.tobytes() for c in fit_bins(mapped).cuts] == [c.tobytes() for c in bins.cuts]
+    weight = np.arange(N) % 3
+    assert fit_bins(mapped, sample_weight=weight) == fit_bins(array, sample_weight=weight)
+
+
+@given(st.lists(any_float, min_size=1, max_size=200), st.lists(st.integers(0, 200), max_size=6), st.integers(2, 40))
+def test_cuts_do_not_depend_on_the_partitioning(values, borders, max_cells):
+    column = np.array(values)
+    borders = sorted(min(b, len(column)) for b in borders)
+    parts = np.split(column, borders)
+    whole = summarize({"a": column}, max_cells=max_cells)
+    assert summarize(iter([{"a": part} for part in parts]), max_cells=max_cells) == whole
+    sums = [summarize({"a": part}, max_cells=max_cells) for part in parts if len(part)]
+    total = sums[-1]
+    for part in sums[:-1]:
+        total = total + part
+    assert total == whole
+
+
+@given(
+    st.lists(st.tuples(any_float, st.integers(0, 3), st.integers(-5, 5)), min_size=1, max_size=150),
+    st.lists(st.tuples(any_float, st.integers(0, 3), st.integers(-5, 5)), max_size=150),
+    st.integers(2, 40),
+    st.sampled_from([0, 1, 2]),
+)
+def test_extending_a_summary_is_adding_to_it(before, after, max_cells, n_beside):
+    def arrays(rows):
+        columns = np.array(rows, float).reshape(-1, 3)
+        x, w, t = (np.ascontiguousarray(column) for column in columns.T)
+        return x, w if n_beside else None, t if n_beside == 2 else None
+
+    start = ColumnSummary(*arrays(before), max_cells=max_cells)
+    assert start.extended(*arrays(after)) == start + ColumnSummary(*arrays(after), max_cells=max_cells)
+
+
+@pytest.mark.parametrize("name", list(distributions(1)))
+def test_extending_many_rows_is_adding_them(name):
+    first, second = distributions(140_000)[name], distributions(90_000, seed=1)[name]
+    both = ColumnSummary(np.concatenate([first, second]))
+    assert ColumnSummary(first).extended(second, None, None) == both
+    shifted = second * 1e3 + 7
+    assert ColumnSummary(first).extended(shifted, None, None) == ColumnSummary(np.concatenate([first, shifted]))
+
+
+# ---- weights, targets, columns
+
+
+def test_weights_and_targets_come_by_name(table, tmp_path, small_batches):
+    weight = np.arange(N) % 5
+    data = table.append_column("w", pa.array(weight)).append_column("t", table["normal"])
+    folder = written(data, tmp_path / "data")
+    assert fit_bins(folder, sample_weight="w", columns=table.column_names) == fit_bins(table, sample_weight=weight)
+    assert fit_bins(data, sample_weight="w", y="t") == fit_bins(table, sample_weight=weight)
+    assert fit_bins(folder, sample_weight=weight, columns=table.column_names) == fit_bins(table, sample_weight=weight)
+    named = summarize(folder, columns=["uniform"], sample_weight="w", y="t")
+    assert named.names == ("uniform",)
+    known = ColumnSummary(table["uniform"].to_numpy(), weight, table["normal"].to_numpy())
+    np.testing.assert_allclose(named["uniform"].target_sums, known.target_sums, rtol=1e-9, atol=1e-9)
+
+
+def test_columns_are_selected(table, bins, tmp_path):
+    folder = written(table, tmp_path / "data", 2)
+    some = ["whole", "lognormal"]
+    found = fit_bins(folder, columns=some)
+    assert found == fit_bins(table, columns=some) == fit_bins(summarize(folder), columns=some)
+    assert found.names == tuple(some)
+    assert found["lognormal"].tobytes() == bins["lognormal"].tobytes()
+
+
+def test_texts_are_skipped_if_asked(tmp_path):
+    parquet.write_table(pa.table({"a": [1.0, 2.0], "text": ["x", None]}), tmp_path / "a.parquet")
+    assert fit_bins(tmp_path / "a.parquet", non_numeric="skip").names == ("a",)
+    with pytest.raises(TypeError, match=r"a\.parquet.*column 'text'.*non_numeric='skip'"):
+        fit_bins(tmp_path / "a.parquet")
+
+
+# ---- files that differ
+
+
+def test_numbers_of_different_types_go_together(tmp_path):
+    parts = [
+        pa.table({"a": pa.array([1, 2, None]), "b": pa.array([None, None, None])}),
+        pa.table({"b": pa.array([0.5, 1.5], pa.float32()), "a": pa.array([2.5, -1.0])}),
+        pa.table({"a": pa.array([True, False]), "b": pa.array([7, 8], pa.uint8())}),
+        pa.table({"a": pa.array([], pa.float64()), "b": pa.array([], pa.float64())}),
+    ]
+    for i, part in enumerate(parts):
+        parquet.write_table(part, tmp_path / f"{i}.parquet")
+    a = [1, 2, np.nan, 2.5, -1, 1, 0]
+    b = [np.nan] * 3 + [0.5, 1.5, 7, 8]
+    assert fit_bins(tmp_path) == fit_bins({"a": a, "b": b})
+    assert summarize(tmp_path) == summarize({"a": a, "b": b})
+
+
+@pytest.mark.parametrize(
+    ("second", "message"),
+    [
+        ({"a": [1.0]}, r"1\.parquet has no column 'b', which .*0\.parquet has"),
+        ({"a": [1.0], "b": [1.0], "c": [1.0]}, r"1\.parquet has a column 'c', which .*0\.parquet has not"),
+        ({"a": [1.0], "b": ["text"]}, r"column 'b' is double in .*0\.parquet, and string in .*1\.parquet: convert"),
+    ],
+)
+def test_files_of_other_columns_are_named(tmp_path, second, message):
+    parquet.write_table(pa.table({"a": [1.0], "b": [2.0]}), tmp_path / "0.parquet")
+    parquet.write_table(pa.table(second), tmp_path / "1.parquet")
+    with pytest.raises(FileError, match=message):
+        fit_bins(tmp_path)
+
+
+def test_chunks_of_other_columns_are_named():
+    with pytest.raises(ValueError, match=r"chunk 1: X lacks 'b'"):
+        fit_bins(iter([{"a": [1], "b": [2]}, {"a": [1]}]))
+    with pytest.raises(TypeError, match=r"chunk 1: X, column 'a': a column must hold numbers"):
+        fit_bins(iter([{"a": [1]}, {"a": ["x"]}]))
+
+
+def test_a_damaged_row_group_is_named(table, tmp_path):
+    path = tmp_path / "a.parquet"
+    parquet.write_table(table.select(["normal", "uniform"]), path, row_group_size=50_000, write_page_checksum=True)
+    column = parquet.read_metadata(path).row_group(1).column(0)
+    data = bytearray(path.read_bytes())
+    middle = column.data_page_offset + column.total_compressed_size // 2
+    data[middle - 2000 : middle + 2000] = b"\xff" * 4000
+    path.write_bytes(data)
+    with pytest.raises(FileError, match=r"a\.parquet, row group 2 of 3 cannot be read"):
+        fit_bins(path)
+
+
+def test_a_file_cut_short_is_named(table, tmp_path):
+    for kind, what in [("parquet", "Parquet"), ("feather", "Feather")]:
+        folder = written(table, tmp_path / kind, 1, kind)
+        (path,) = folder.iterdir()
+        path.write_bytes(path.read_bytes()[:-1000])
+        with pytest.raises(FileError, match=f"is not a whole {what} file"):
+            fit_bins(folder)
+
+
+def test_csv_of_texts_among_numbers_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(stream, "_CSV_BLOCK", 1 << 12)
+    rows = [f"{i},{i / 7}" for i in range(2000)]
+    (tmp_path / "a.csv").write_text("\n".join(["a,b", *rows, "oops,1"]) + "\n")
+    with pytest.raises(FileError, match=r"a\.csv cannot be read as CSV: .*oops.*leave the column out"):
+        fit_bins(tmp_path / "a.csv")
+    assert fit_bins(tmp_path / "a.csv", columns=["b"]).names == ("b",)
+
+
+def test_whole_numbers_may_become_fractions_and_missing_ones(tmp_path, monkeypatch):
+    monkeypatch.setattr(stream, "_CSV_BLOCK", 1 << 12)
+    a = [*range(3000), 0.5, np.nan]
+    b = [np.nan] * 3000 + [1.0, 2.0]
+    pd.DataFrame({"a": a, "b": b}).to_csv(tmp_path / "a.csv", index=False)
+    text = (tmp_path / "a.csv").read_text().replace(".0,", ",")
+    (tmp_path / "a.csv").write_text(text)
+    assert fit_bins(tmp_path / "a.csv") == fit_bins({"a": a, "b": b})
+
+
+@pytest.mark.parametrize(
+    ("X", "options", "message"),
+    [
+        (iter([]), {}, "X has no rows"),
+        (iter([{"a": []}]), {}, "X has no rows"),
+        ([], {}, "X has no columns"),
+        ({"a": [1.0]}, {"columns": ["b"]}, "columns: there is no column 'b'"),
+        ({"a": [1.0]}, {"columns": "a"}, "columns must be a list of names"),
+        ({"a": [1.0]}, {"sample_weight": "w"}, "sample_weight: there is no column 'w'"),
+        (np.ones((3, 1)), {"columns": ["x0"]}, "columns is given by name, but a ndarray has no names"),
+        (iter([{"a": [1.0, 2.0]}]), {"sample_weight": [1.0]}, r"sample_weight must have one entry per row"),
+        (iter([{"a": [1.0], "w": [-1.0]}]), {"sample_weight": "w"}, "chunk 0: sample_weight must be finite and not"),
+        (iter([{"a": [1.0], "w": [0.0]}]), {"sample_weight": "w"}, "sample_weight is zero for every row"),
+        (iter([{"a": [1.0]}]), {"max_bins": 1}, "max_bins must be a whole number from 2"),
+        (iter([{"a": [1.0]}]), {"max_bins": {"b": 3}}, "max_bins, given by name"),
+    ],
+)
+def test_bad_streams_are_refused(X, options, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        fit_bins(X, **options)
+
+
+def test_an_empty_folder_is_named(tmp_path):
+    (tmp_path / "_SUCCESS").touch()
+    with pytest.raises(FileError, match="has no files"):
+        fit_bins(tmp_path)
+
+
+def test_a_file_that_is_written_to_meanwhile_is_refused(table, tmp_path, small_batches):
+    folder = written(table.select(["normal"]), tmp_path / "data", 1)
+    (path,) = folder.iterdir()
+
+    def touch(*_):
+        os.utime(path, ns=(1, 1))
+
+    with pytest.raises(FileError, match="changed while it was read"):
+        fit_bins(folder, progress=touch)
+
+
+def test_progress_ends_at_the_files_size(table, tmp_path, small_batches):
+    folder = written(table.select(["normal", "whole"]), tmp_path / "data")
+    told = []
+    fit_bins(folder, progress=lambda *said: told.append(said))
+    done, total, _ = zip(*told, strict=True)
+    assert list(done) == sorted(done)
+    assert len(done) > 5
+    assert set(total) == {sum(path.stat().st_size for path in folder.iterdir())}
+    assert done[-1] == pytest.approx(total[-1], rel=0.01)
+
+
+# ---- saved summaries
+
+
+def test_saved_summaries_add_up_to_the_whole(table, bins, tmp_path):
+    for i, part in enumerate([table.slice(0, 50_000), table.slice(50_000)]):
+        summarize(part).save(tmp_path / f"{i}.bin")
+    first, second = (TableSummary.load(tmp_path / f"{i}.bin") for i in range(2))
+    assert fit_bins(first + second) == bins == fit_bins(second + first)
+    assert first.n_rows == 50_000
+    assert (first + second).n_rows == N
+    assert fit_bins(first + second).stats == bins.stats
+
+
+def test_a_damaged_summary_is_refused(table, tmp_path):
+    path = tmp_path / "s.bin"
+    summarize(table.select(["normal"])).save(path)
+    data = path.read_bytes()
+    damaged = {
+        "cut": data[:-9],
+        "changed": data[:5000] + bytes([data[5000] ^ 1]) + data[5001:],
+        "empty": b"",
+        "other": b"PAR1" * 100,
+    }
+    for content in damaged.values():
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=r"s\.bin: .*(cut short|checksum)"):
+            TableSummary.load(path)
+    path.write_bytes(data[:15] + b"\x63" + data[16:])
+    with pytest.raises(ValueError, match="version 99"):
+        TableSummary.load(path)
+
+
+def test_summaries_that_do_not_suffice_are_refused(table):
+    summary = summarize(table.select(["normal"]))
+    with pytest.raises(ValueError, match="max_bins=10000 needs a summary of 40000 cells"):
+        fit_bins(summary, max_bins=10_000)
+    with pytest.raises(ValueError, match=r"exact=True: the summary of column 'normal' is not exact"):
+        fit_bins(summary, exact=True)
+    with pytest.raises(ValueError, match="sample_weight is part of a TableSummary"):
+        fit_bins(summary, sample_weight=[1.0])
+    with pytest.raises(ValueError, match="only one of the two summaries has a column 'b'"):
+        summary + summarize({"b": [1.0]})
+    fine = summarize(table.select(["normal"]), max_cells=None)
+    assert fit_bins(fine, exact=True) == fit_bins(table.select(["normal"]), exact=True)
+    assert fit_bins(fine, max_bins=10_000) == fit_bins(table.select(["normal"]), max_bins=10_000)
+    assert fit_bins(fine) == fit_bins(table.select(["normal"]))
+
+
+# ---- interrupted, and in little memory
+
+_READ = """
+import resource, sys, threading
+import pyarrow.parquet
+from boostbins import fit_bins
+def anonymous():
+    with open("/proc/self/status") as file:
+        return int(next(line for line in file if line.startswith("RssAnon")).split()[1]) / 1024
+peak, over = [0.0], threading.Event()
+def watch():
+    while not over.wait(0.002):
+        peak[0] = max(peak[0], anonymous())
+before = anonymous()
+thread = threading.Thread(target=watch); thread.start()
+fit_bins(sys.argv[1], n_threads=2)
+over.set(); thread.join()
+print(peak[0] - before)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_a_file_is_binned_in_less_memory_than_it_has(tmp_path):
+    rng = np.random.default_rng(0)
+    schema = pa.schema([(f"c{i}", pa.float64()) for i in range(8)])
+    with parquet.ParquetWriter(tmp_path / "a.parquet", schema) as writer:
+        for _ in range(6):
+            part = pa.table({f"c{i}": rng.lognormal(0, 2, 1_000_000) for i in range(8)})
+            writer.write_table(part, row_group_size=100_000)
+    size = 6 * part.nbytes / 2**20
+    done = subprocess.run([sys.executable, "-c", _READ, tmp_path / "a.parquet"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) < size / 2, f"{done.stdout} MB of {size:.0f}"
+
+
+def test_an_interrupt_ends_it_at_once(table):
+    begun = threading.Event()
+
+    def endless():
+        while True:
+            begun.set()
+            yield table
+            time.sleep(0.01)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fit_bins(endless(), progress=interrupt)
+    assert begun.is_set()
