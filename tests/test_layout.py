@@ -28,6 +28,7 @@ ORDER = [
     "fit",
     "cache",
     "adapter",
+    "represent",
     "lightgbm_binary",
     "lightgbm",
     "xgboost",

@@ -16,9 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 from boostbins.bins import Bins
 from boostbins.cache import BinCache, cached_bins
 from boostbins.columns import ROWS_AT_ONCE, Column, SparseColumn, Table, is_array_like, is_sparse, read_table
-from boostbins.fit import fit_table
+from boostbins.fit import fit_summary, fit_table
 from boostbins.inputs import Floats, checked_weight
 from boostbins.methods import MAX_BINS, MIN_BINS, Method, method_named
+from boostbins.table_summary import TableSummary
 from boostbins.threads import each
 
 BinMethod: TypeAlias = str | Method | Bins | None
@@ -255,6 +256,21 @@ def ranges(table: Table, n_threads: int | None = None) -> Ranges:
     return Ranges(np.array(low, np.float64), np.array(high, np.float64), np.array(missing, np.bool_))
 
 
+def summarized_ranges(summary: TableSummary) -> Ranges:
+    """Return the ranges of a table that is summarized, infinities included; rows of weight 0 are not seen."""
+    low = [c.min if c.n_cells else np.nan for c in summary]
+    high = [c.max if c.n_cells else np.nan for c in summary]
+    low = [
+        np.fmin(x, -np.inf if c.negative_infinite else np.inf if c.positive_infinite else x)
+        for x, c in zip(low, summary, strict=True)
+    ]
+    high = [
+        np.fmax(x, np.inf if c.positive_infinite else -np.inf if c.negative_infinite else x)
+        for x, c in zip(high, summary, strict=True)
+    ]
+    return Ranges(np.array(low), np.array(high), np.array([c.missing > 0 for c in summary], np.bool_))
+
+
 def _ranges_of_rows(array: NDArray[Any], n_threads: int | None) -> Ranges:
     """Return the ranges of an array in C order, which are found faster over rows than over columns."""
 
@@ -332,13 +348,7 @@ def requested_bins(
     if isinstance(bin_method, Bins):
         return _ready_bins(bin_method, table, budgets, rule.settle, limit)
     method = method_named(bin_method, "bin_method", " or Bins or None")
-    for budget in budgets:
-        if not isinstance(budget, int | np.integer):
-            raise TypeError(f"{limit} must be a whole number")
-        if not MIN_BINS <= budget <= MAX_BINS:
-            raise ValueError(
-                f"{limit} leaves {budget} bins for the values of a column; bin_method needs {MIN_BINS} to {MAX_BINS}"
-            )
+    _check_budgets(budgets, limit)
     weight = None if sample_weight is None else _weight_that_counts(sample_weight, table.n_rows)
     return cached_bins(
         bin_cache,
@@ -349,6 +359,37 @@ def requested_bins(
         lambda: fit_table(table, method, budgets, weight, n_threads=n_threads, settle=rule.settle),
         n_threads,
     )
+
+
+def summarized_bins(
+    bin_method: str | Method | Bins,
+    summary: TableSummary,
+    budgets: Sequence[int],
+    *,
+    rule: Rule = AS_THEY_ARE,
+    limit: str,
+    n_threads: int | None = None,
+) -> Bins:
+    """Return the bins that the flag asks for, of a table that is summarized as the library sees it.
+
+    As `requested_bins` of the table itself.
+    """
+    if isinstance(bin_method, Bins):
+        names = Table(summary.names, 0, True, lambda i: np.empty(0), places=tuple(range(len(summary))))
+        return _ready_bins(bin_method, names, budgets, rule.settle, limit)
+    method = method_named(bin_method, "bin_method", " or Bins or None")
+    _check_budgets(budgets, limit)
+    return fit_summary(summary, method, budgets, n_threads=n_threads, settle=rule.settle)
+
+
+def _check_budgets(budgets: Sequence[int], limit: str) -> None:
+    for budget in budgets:
+        if not isinstance(budget, int | np.integer):
+            raise TypeError(f"{limit} must be a whole number")
+        if not MIN_BINS <= budget <= MAX_BINS:
+            raise ValueError(
+                f"{limit} leaves {budget} bins for the values of a column; bin_method needs {MIN_BINS} to {MAX_BINS}"
+            )
 
 
 def _weight_that_counts(weight: Any, n_rows: int) -> Floats | None:
