@@ -29,6 +29,7 @@ ORDER = [
     "cache",
     "adapter",
     "represent",
+    "streamed",
     "lightgbm_binary",
     "lightgbm",
     "xgboost",

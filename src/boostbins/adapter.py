@@ -348,7 +348,7 @@ def requested_bins(
     if isinstance(bin_method, Bins):
         return _ready_bins(bin_method, table, budgets, rule.settle, limit)
     method = method_named(bin_method, "bin_method", " or Bins or None")
-    _check_budgets(budgets, limit)
+    check_budgets(budgets, limit)
     weight = None if sample_weight is None else _weight_that_counts(sample_weight, table.n_rows)
     return cached_bins(
         bin_cache,
@@ -378,11 +378,12 @@ def summarized_bins(
         names = Table(summary.names, 0, True, lambda i: np.empty(0), places=tuple(range(len(summary))))
         return _ready_bins(bin_method, names, budgets, rule.settle, limit)
     method = method_named(bin_method, "bin_method", " or Bins or None")
-    _check_budgets(budgets, limit)
+    check_budgets(budgets, limit)
     return fit_summary(summary, method, budgets, n_threads=n_threads, settle=rule.settle)
 
 
-def _check_budgets(budgets: Sequence[int], limit: str) -> None:
+def check_budgets(budgets: Sequence[int], limit: str) -> None:
+    """Refuse budgets that a method cannot work with."""
     for budget in budgets:
         if not isinstance(budget, int | np.integer):
             raise TypeError(f"{limit} must be a whole number")

@@ -94,6 +94,11 @@ def as_float32(column: Column) -> Column:
         return column.astype(np.float32, copy=False)
 
 
+def dense(column: Column) -> NDArray[Any]:
+    """Return all rows of a column."""
+    return column.dense() if isinstance(column, SparseColumn) else column
+
+
 def rest_missing(column: Column) -> Column:
     """Return a column of which what is not stored is missing."""
     return replace(column, rest=np.nan) if isinstance(column, SparseColumn) else column

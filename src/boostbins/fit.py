@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -165,9 +166,12 @@ def fit_summary(
                     f"max_bins={budget} needs a summary of {4 * budget} cells, and that of column {name!r} has at most "
                     f"{column.max_cells}: summarize with max_cells={4 * budget}"
                 )
+
     # Finer cells than asked for become those that it would have had: the cuts are the same, whatever is summed up.
-    columns = [_as_coarse(column, None if exact else _cells_for(n)) for column, n in zip(summary, budgets, strict=True)]
-    return _cut(columns.__getitem__, summary.names, method, budgets, settle, n_threads)
+    def summary_of(i: int) -> ColumnSummary:
+        return _as_coarse(summary.columns[i], None if exact else _cells_for(budgets[i]))
+
+    return _cut(summary_of, summary.names, method, budgets, settle, n_threads)
 
 
 def _cut(
@@ -194,9 +198,9 @@ def _cells_for(max_bins: int) -> int:
 
 
 def _as_coarse(column: ColumnSummary, max_cells: int | None) -> ColumnSummary:
-    """Return a summary as it would be with at most so many cells."""
+    """Return a summary as it would be with at most so many cells: a new one, so that what it caches goes with it."""
     if max_cells is None or (column.max_cells is not None and column.max_cells <= max_cells):
-        return column
+        return copy(column)
     return column + ColumnSummary([], max_cells=max_cells)
 
 

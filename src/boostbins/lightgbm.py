@@ -8,9 +8,10 @@ below) and 1e-35 (where there are values above), and a missing value takes a bin
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 import types
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -25,19 +26,24 @@ from boostbins.adapter import (
     Library,
     Ranges,
     Rule,
+    check_budgets,
     checked_flag,
     feature_table,
     first_rows,
     ranges,
     requested_bins,
+    summarized_bins,
     threads_of,
     with_flag,
 )
 from boostbins.bins import Bins
 from boostbins.cache import BinCache
-from boostbins.columns import Column, SparseColumn, Table, as_float32, is_sparse, with_missing
+from boostbins.columns import Column, SparseColumn, Table, as_float32, dense, is_sparse, with_missing
 from boostbins.inputs import Floats
 from boostbins.lightgbm_binary import cuts_by_place
+from boostbins.stream import Stream
+from boostbins.streamed import Rows, stream_of
+from boostbins.threads import Progress
 
 LIBRARY = Library("LightGBM", "lightgbm", "lightgbm", oldest="4.3.0", newest="4.7.0", below="5")
 try:
@@ -54,6 +60,8 @@ _ZERO = float(np.float32(1e-35))  # LightGBM's kZeroThreshold: what is not beyon
 _MOSTLY_ZERO = 0.5  # share of zeros from which LightGBM may bundle a column with others, or store it sparsely
 _HEAVY = 0.7  # LightGBM's kSparseThreshold
 _SAMPLED = 200_000  # LightGBM's bin_construct_sample_cnt, if not given
+_BINARY_FILE = b"______LightGBM_Binary_File_Token______"
+_PER_ROW = ("label", "weight", "init_score")
 _LOOK_AT = 4096  # rows, to see whether a column is mostly zero
 
 
@@ -67,12 +75,19 @@ class Dataset(lgb.Dataset):
     Parameters
     ----------
     data, label, *args, **kwargs
-        As for `lightgbm.Dataset`. `data` is an array, a frame or a sparse matrix.
+        As for `lightgbm.Dataset`. `data` is an array, a frame or a sparse matrix. Or it comes in batches, as for
+        `fit_bins`: a Parquet file, a folder of them, an Arrow dataset, a function that returns an iterator of tables;
+        then `label`, `weight` and `init_score` may be names of columns, and only the bins' numbers are held in memory
+        (a byte per value).
     bin_method : str, function, Bins or None
         "kmeans", "optimal", "quantile", "uniform", a function ``(summary, max_bins) -> cuts``, ready bins, or None
         for LightGBM's own.
     bin_cache : None, "memory" or a folder
         Where bins are kept for when the same is asked of the same data again.
+    columns : sequence of str, optional
+        Which columns to train on, of data that comes in batches: all but those named otherwise, if not given.
+    progress : function, optional
+        As for `fit_bins`.
 
     Attributes
     ----------
@@ -96,19 +111,28 @@ class Dataset(lgb.Dataset):
         *args: Any,
         bin_method: BinMethod = "kmeans",
         bin_cache: BinCache = None,
+        columns: Sequence[str] | None = None,
+        progress: Progress | None = None,
         **kwargs: Any,
     ) -> None:
         checked_flag(bin_method, bin_cache)
         super().__init__(data, label, *args, **kwargs)
         self.bin_method = bin_method
         self.bin_cache = bin_cache
+        self.columns = columns
+        self.progress = progress
         self.data: Any
         self.reference: lgb.Dataset | None
 
     def construct(self) -> Dataset:
         """Find the cuts, and build LightGBM's dataset with them."""
-        ready = self._handle is not None or self.reference is not None or self.used_indices is not None
-        if ready or self.bin_method is None or self.data is None:
+        is_new = self._handle is None and self.used_indices is None and self.data is not None
+        if is_new and (stream := _stream_of(self.data)) is not None:
+            self._construct_from(stream)
+            return self
+        if is_new and self.columns is not None:
+            raise ValueError("columns is for data that comes in batches: select those of a table yourself")
+        if not is_new or self.reference is not None or self.bin_method is None:
             super().construct()
             return self
         settings = _Settings(self.params or {})
@@ -122,16 +146,88 @@ class Dataset(lgb.Dataset):
             _budgets(extent, settings),
             sample_weight=self.weight,
             bin_cache=self.bin_cache,
-            rule=Rule("LightGBM", lambda i, cuts: _with_zero_cuts(cuts, extent.low[i], extent.high[i])),
+            rule=_rule(extent),
             limit=f"max_bin={settings.max_bin}",
             n_threads=settings.n_threads,
         )
         self._construct_with(bins, _Sample(self, table, bins, extent, categorical, settings), settings)
-        used = _native_cuts(self)
-        kept = [i for i, place in enumerate(table.places) if place in used]
-        LIBRARY.compare({table.places[i]: bins.cuts[i] for i in kept}, used, [table.names[i] for i in kept])
+        self._check_cuts(dict(zip(table.places, bins.cuts, strict=True)), bins.names)
         self.bins_ = bins
         return self
+
+    def _construct_from(self, stream: Stream) -> None:
+        """Build the dataset from batches: one pass to find the cuts, one to hand over the rows."""
+        if self.bin_cache is not None:
+            raise ValueError(
+                "bin_cache cannot know data that comes in batches: fit_bins once, and give its Bins instead"
+            )
+        settings = _Settings(self.params or {})
+        settings.check()
+        if settings.is_on("linear_tree", False):
+            raise ValueError("linear_tree needs the values themselves: load the data, and give a table")
+        given = self.reference
+        if given is None and self.bin_method is None:
+            raise ValueError(
+                "bin_method=None: LightGBM itself does not find bins for data that comes in batches; load it, or give "
+                "bin_method='quantile'"
+            )
+        columns = self.columns
+        if given is not None and columns is None:
+            columns = given.construct().get_feature_name()
+        beside = {name: value for name in _PER_ROW if (value := getattr(self, name)) is not None}
+        seen = with_missing(0.0) if settings.zero_as_missing else lambda column: column
+        rows = Rows(stream, columns, beside, seen)
+        bins: Bins | None
+        if given is None:
+            bins = self._reference_for(rows, settings)
+        else:
+            rows.look()
+            bins = getattr(given, "bins_", None)
+        for name, values in rows.numbers.items():
+            if np.isnan(values).any():
+                raise ValueError(f"{name} has {np.isnan(values).sum():,} missing values: remove those rows")
+            setattr(self, name, values.astype(np.float32) if name == "label" else values)
+        if rows.named and self.feature_name == "auto":  # type: ignore[has-type]
+            self.feature_name = list(rows.names)
+        source, self.data = self.data, _Sequence(rows)
+        try:
+            super().construct()
+            source = None  # it has been read
+        finally:
+            self.data, self.reference = source, given
+        if bins is not None:
+            if given is None:
+                self._check_cuts(dict(enumerate(bins.cuts)), bins.names)
+            self.bins_ = bins
+
+    def _reference_for(self, rows: Rows, settings: _Settings) -> Bins:
+        """Set a reference Dataset whose cuts are those that the flag asks for, and return them."""
+        assert self.bin_method is not None
+        check_budgets([max(settings.max_bin - 3, 2)], f"max_bin={settings.max_bin}")
+        summary = rows.summarize(settings.n_threads, self.progress)
+        extent = rows.extent
+        bins = summarized_bins(
+            self.bin_method,
+            summary,
+            _budgets(extent, settings),
+            rule=_rule(extent),
+            limit=f"max_bin={settings.max_bin}",
+            n_threads=settings.n_threads,
+        )
+        # Columns are never bundled beside a reference.
+        alone = _Settings(settings.replaced(enable_bundle=False))
+        some = lgb.Dataset(rows.sample, params=dict(self.params or {}))
+        sample = _Sample(some, feature_table(rows.sample), bins, extent, [], alone)
+        with tempfile.TemporaryDirectory(prefix="boostbins-") as folder:
+            forced = _forced(bins, sample, settings, Path(folder) / "cuts.json")
+            self.reference = _reference(self, sample, settings.replaced(**forced, verbosity=-1))
+        return bins
+
+    def _check_cuts(self, asked: dict[int, Floats], names: Sequence[str]) -> None:
+        """Refuse to train on other cuts than those asked for; features that LightGBM does not use have none."""
+        used = _native_cuts(self)
+        kept = {place: name for place, name in zip(asked, names, strict=True) if place in used}
+        LIBRARY.compare({place: asked[place] for place in kept}, used, list(kept.values()))
 
     def _construct_with(self, bins: Bins, sample: _Sample, settings: _Settings) -> None:
         """Have LightGBM build the dataset with these cuts: those of a reference, but where it can bundle columns."""
@@ -161,6 +257,27 @@ class Dataset(lgb.Dataset):
                 "Dataset with enable_bundle=False, or bin_method=None, to save it"
             )
         return super().save_binary(filename)  # type: ignore[no-any-return]
+
+
+class _Sequence(lgb.Sequence):
+    """Hands the rows of a stream over to LightGBM, which asks for them from the first to the last."""
+
+    batch_size = 2**15
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+        self.matrices = (rows.matrix(batch, np.float64) for batch in rows.batches())
+        self.at_hand: Any = np.empty((0, len(rows.names)))
+
+    def __len__(self) -> int:
+        return self.rows.n_rows
+
+    def __getitem__(self, asked: Any) -> NDArray[Any]:
+        n = asked.stop - asked.start
+        while len(self.at_hand) < n:
+            self.at_hand = np.concatenate([self.at_hand, next(self.matrices)])
+        given, self.at_hand = self.at_hand[:n], self.at_hand[n:]
+        return np.asarray(given)
 
 
 def from_native(dataset: lgb.Dataset) -> Bins:
@@ -221,14 +338,23 @@ def _aliases(name: str) -> list[str]:
     return [name, *sorted(_ConfigAliases.get(name) - {name})]
 
 
+def _stream_of(data: Any) -> Stream | None:
+    """Return data that comes in batches as a stream."""
+    if isinstance(data, str | os.PathLike) and Path(data).is_file():
+        with Path(data).open("rb") as file:
+            if file.read(len(_BINARY_FILE)) == _BINARY_FILE:
+                return None  # a Dataset of LightGBM's, whose cuts are fixed
+    return None if isinstance(data, lgb.Sequence) else stream_of(data)
+
+
 def _categorical_places(dataset: lgb.Dataset) -> list[int]:
     """Return which columns LightGBM takes as categorical: it says so of the first rows."""
-    if isinstance(dataset.data, str | Path | lgb.Sequence) or (
+    if isinstance(dataset.data, lgb.Sequence) or (
         isinstance(dataset.data, list) and isinstance(dataset.data[0], np.ndarray | lgb.Sequence)
     ):
         raise TypeError(
-            f"data must be an array, a frame or a sparse matrix for bin_method, got {type(dataset.data).__name__}: "
-            f"load it first, or give bin_method=None"
+            f"data must be an array, a frame, a sparse matrix or a file for bin_method, "
+            f"got {type(dataset.data).__name__}: load it first, or give bin_method=None"
         )
     settings = _Settings(dataset.params or {})
     rows = first_rows(dataset.data, 2)
@@ -274,6 +400,10 @@ def _budgets(extent: Ranges, settings: _Settings) -> list[int]:
     zero_cuts = (extent.low < -_ZERO).astype(int) + (extent.high > _ZERO)
     missing = extent.missing & settings.missing_has_bin
     return [int(n) for n in np.maximum(settings.max_bin - zero_cuts - missing, 2)]
+
+
+def _rule(extent: Ranges) -> Rule:
+    return Rule("LightGBM", lambda i, cuts: _with_zero_cuts(cuts, extent.low[i], extent.high[i]))
 
 
 def _with_zero_cuts(cuts: Floats, low: float, high: float) -> Floats:
@@ -366,8 +496,8 @@ def _zero_share(table: Table, i: int, rows: NDArray[np.intp]) -> float:
 
 
 def _taken(column: Column, rows: NDArray[np.intp]) -> NDArray[Any]:
-    dense: NDArray[Any] = column.dense() if isinstance(column, SparseColumn) else column
-    return dense[rows]
+    found: NDArray[Any] = dense(column)[rows]
+    return found
 
 
 def _forced(bins: Bins, sample: _Sample, settings: _Settings, path: Path) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from boostbins.columns import Column, NonNumeric, SparseColumn, Table, float_values, read_table
+from boostbins.columns import Column, NonNumeric, Table, dense, float_values, read_table
 from boostbins.inputs import Floats, checked_target, checked_weight
 from boostbins.reading import (
     STDIN,
@@ -108,7 +108,7 @@ class Stream:
             try:
                 if _n_rows(data) == 0:
                     continue
-                data, numbers = _taken_apart(data, named)
+                data, numbers = _taken_apart(_as_table(data), named)
                 if columns is not None:
                     data = _selected(data, [name for name in columns if name not in named.values()])
                 table = read_table(data, non_numeric=non_numeric, dates_as_numbers=dates_as_numbers)
@@ -222,10 +222,8 @@ def _joined(batches: Iterator[Batch]) -> Iterator[list[Batch]]:
 
 def _column(some: Sequence[Batch], i: int, seen: Callable[[Column], Column] | None) -> NDArray[Any]:
     """Return a column of some batches."""
-    parts = []
-    for batch in some:
-        column = batch.table.read(i) if seen is None else seen(batch.table.read(i))
-        parts.append(column.dense() if isinstance(column, SparseColumn) else column)
+    columns = [batch.table.read(i) for batch in some]
+    parts = [dense(column if seen is None else seen(column)) for column in columns]
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
@@ -265,6 +263,15 @@ def _n_rows(data: Any) -> int:
         return int(data.num_rows)
     shape = getattr(data, "shape", None)
     return int(shape[0]) if shape else len(data[0]) if isinstance(data, list | tuple) and data else 1
+
+
+def _as_table(data: Any) -> Any:
+    """Return a chunk; Arrow's record batches as tables, which are frames."""
+    if not hasattr(data, "to_struct_array") or hasattr(data, "to_batches"):
+        return data
+    import pyarrow
+
+    return pyarrow.Table.from_batches([data])
 
 
 def _taken_apart(data: Any, named: Mapping[str, str]) -> tuple[Any, dict[str, Floats]]:
@@ -416,8 +423,7 @@ def _as_told(data: Any, columns: Sequence[str], kinds: Mapping[str, Any]) -> Any
     """Return an Arrow table of some columns; those that are all missing here have the type of the others."""
     import pyarrow
 
-    table = pyarrow.Table.from_batches([data]) if isinstance(data, pyarrow.RecordBatch) else data
-    table = table.select(list(columns))
+    table = _as_table(data).select(list(columns))
     for place, field in enumerate(table.schema):
         if pyarrow.types.is_null(field.type):
             kind = kinds.get(field.name, pyarrow.float64())

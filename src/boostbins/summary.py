@@ -343,6 +343,9 @@ class ColumnSummary:
         )
         return cls._of(state, max_cells or None)
 
+    def __copy__(self) -> ColumnSummary:
+        return ColumnSummary._of(self._state, self.max_cells)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return ColumnSummary.from_bytes, (self.to_bytes(),)
 

@@ -7,6 +7,12 @@ greatest value, without which splits of missing values from all others would be 
 
 from __future__ import annotations
 
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,18 +26,23 @@ from boostbins.adapter import (
     Library,
     Ranges,
     as_array,
+    check_budgets,
     checked_flag,
     feature_table,
     first_rows,
     ranges,
     requested_bins,
+    summarized_bins,
     threads_of,
     with_flag,
 )
 from boostbins.bins import Bins
 from boostbins.cache import BinCache
-from boostbins.columns import Table, as_float32, is_sparse, rest_missing, with_missing
+from boostbins.columns import Column, Table, as_float32, is_sparse, rest_missing, with_missing
 from boostbins.inputs import Floats
+from boostbins.stream import RowNumbers, Stream
+from boostbins.streamed import Rows, stream_of
+from boostbins.threads import Progress
 
 LIBRARY = Library("XGBoost", "xgboost", "xgboost", oldest="2.0.3", newest="3.2.0", below="4")
 try:
@@ -42,6 +53,7 @@ except ImportError as error:
 LIBRARY.check()
 
 __all__ = [
+    "ExtMemQuantileDMatrix",
     "QuantileDMatrix",
     "XGBClassifier",
     "XGBRFClassifier",
@@ -53,6 +65,7 @@ __all__ = [
 
 _MAX_BIN = 256  # XGBoost's default
 _GREATEST = np.finfo(np.float32).max
+_NOT_IN_BATCHES = ("qid", "group", "label_lower_bound", "label_upper_bound", "feature_weights", "feature_types")
 _WITH_CUTS = (None, "auto", "hist", "gpu_hist")  # tree methods that take ready cuts
 
 
@@ -66,12 +79,18 @@ class QuantileDMatrix(xgb.QuantileDMatrix):
     ----------
     data, label, **kwargs
         As for `xgboost.QuantileDMatrix`. `data` is an array, a frame or a sparse matrix. With `ref`, its cuts are
-        taken and `bin_method` is not looked at.
+        taken and `bin_method` is not looked at. Or `data` comes in batches, as for `fit_bins`: a Parquet file, a folder
+        of them, an Arrow dataset, a function that returns an iterator of tables; then `label`, `weight` and
+        `base_margin` may be names of columns, and only the bins' numbers are held in memory.
     bin_method : str, function, Bins or None
         "kmeans", "optimal", "quantile", "uniform", a function ``(summary, max_bins) -> cuts``, ready bins, or None
         for XGBoost's own.
     bin_cache : None, "memory" or a folder
         Where bins are kept for when the same is asked of the same data again.
+    columns : sequence of str, optional
+        Which columns to train on, of data that comes in batches: all but those named otherwise, if not given.
+    progress : function, optional
+        As for `fit_bins`.
 
     Attributes
     ----------
@@ -96,22 +115,29 @@ class QuantileDMatrix(xgb.QuantileDMatrix):
         bin_method: BinMethod = "kmeans",
         bin_cache: BinCache = None,
         max_bin: int | None = None,
+        columns: Sequence[str] | None = None,
+        progress: Progress | None = None,
         **kwargs: Any,
     ) -> None:
         checked_flag(bin_method, bin_cache)
+        stream = None if isinstance(data, xgb.DMatrix | xgb.DataIter) else stream_of(data)
+        if stream is not None:
+            streamed = _Streamed(stream, label, columns, bin_method, bin_cache, max_bin, kwargs, progress)
+            super().__init__(streamed.iterator(), max_bin=streamed.max_bin, ref=streamed.ref, **streamed.options)
+            streamed.check(self)
+            return
+        if columns is not None:
+            raise ValueError("columns is for data that comes in batches: select those of a table yourself")
         if bin_method is None or kwargs.get("ref") is not None:
             super().__init__(data, label, max_bin=max_bin, **kwargs)
             return
-        if isinstance(data, xgb.DMatrix | xgb.DataIter | str):
+        if isinstance(data, xgb.DMatrix | xgb.DataIter):
             raise TypeError(
-                f"data must be an array, a frame or a sparse matrix for bin_method, got {type(data).__name__}: "
+                f"data must be an array, a frame, a sparse matrix or a file for bin_method, got {type(data).__name__}: "
                 f"give the data itself, or bin_method=None"
             )
         data = _taken_by_quantile_matrices(data)
-        max_bin = _MAX_BIN if max_bin is None else max_bin
-        if not isinstance(max_bin, int | np.integer):
-            raise TypeError(f"max_bin must be a whole number, got {max_bin!r}")
-        max_bin = int(max_bin)  # NumPy's go into no JSON
+        max_bin = _checked_max_bin(max_bin)
         n_threads = threads_of(kwargs.get("nthread"))
         features = _Features(data, kwargs)
         table = _seen_by_xgboost(data, features.categorical, kwargs.get("missing"))
@@ -126,15 +152,141 @@ class QuantileDMatrix(xgb.QuantileDMatrix):
             limit=f"max_bin={max_bin!r}",
             n_threads=n_threads,
         )
-        above = _above(extent, bins)
-        reference = features.reference(_reference_columns(table, bins, extent, above), max_bin)
+        reference = features.reference(_reference_columns(table.places, bins, extent), max_bin)
         super().__init__(data, label, max_bin=max_bin, **{**kwargs, "ref": reference})
-        asked = {
-            place: np.append(cuts, top) if np.isfinite(top) else cuts
-            for place, cuts, top in zip(table.places, bins.cuts, above, strict=True)
-        }
-        LIBRARY.compare(asked, _native_cuts(self), table.names)
+        _check_cuts(self, table.places, bins, extent)
         self.bins_ = bins
+
+
+class ExtMemQuantileDMatrix(getattr(xgb, "ExtMemQuantileDMatrix", object)):  # type: ignore[misc]
+    """`xgboost.ExtMemQuantileDMatrix` with cuts by `bin_method`: what XGBoost trains on stays on disk.
+
+    For data that does not fit into memory even as the numbers of its bins; training reads it from disk again for every
+    level of a tree, so that `QuantileDMatrix` is the faster one where it fits. Needs XGBoost 3.
+
+    Parameters
+    ----------
+    data, label, weight, base_margin, bin_method, max_bin, columns, progress
+        As for `QuantileDMatrix` of data that comes in batches. Everything else as for XGBoost's own.
+    cache : folder, optional
+        Where XGBoost keeps its pages, about 5 bytes per value; it is emptied when the matrix is no longer used. A
+        temporary folder, if not given.
+    ref : ExtMemQuantileDMatrix, optional
+        Of a validation set: the training set's, whose cuts are taken.
+
+    Attributes
+    ----------
+    bins_ : Bins
+        The cuts that XGBoost uses.
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        label: Any = None,
+        *,
+        bin_method: BinMethod = "kmeans",
+        max_bin: int | None = None,
+        columns: Sequence[str] | None = None,
+        cache: str | os.PathLike[str] | None = None,
+        progress: Progress | None = None,
+        **kwargs: Any,
+    ) -> None:
+        if LIBRARY.is_before("3"):
+            raise ImportError(f"ExtMemQuantileDMatrix needs XGBoost 3, and {LIBRARY.version} is installed")
+        checked_flag(bin_method, None)
+        stream = None if isinstance(data, xgb.DMatrix | xgb.DataIter) else stream_of(data)
+        if stream is None:
+            raise TypeError(
+                f"data must come in batches, as a file or a function that returns an iterator of tables, got "
+                f"{type(data).__name__}: use QuantileDMatrix for what is in memory"
+            )
+        streamed = _Streamed(stream, label, columns, bin_method, None, max_bin, kwargs, progress)
+        folder = tempfile.mkdtemp(prefix="boostbins-", dir=_existing_folder(cache))
+        remove = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        try:
+            iterator = streamed.iterator(str(Path(folder) / "pages"))
+            super().__init__(iterator, max_bin=streamed.max_bin, ref=streamed.ref, **streamed.options)
+            streamed.check(self)
+        except BaseException:
+            remove()
+            raise
+
+
+class _Streamed:
+    """Data that comes in batches: what the first pass tells, and the second pass."""
+
+    def __init__(
+        self,
+        stream: Stream,
+        label: RowNumbers,
+        columns: Sequence[str] | None,
+        bin_method: BinMethod,
+        bin_cache: BinCache,
+        max_bin: int | None,
+        kwargs: dict[str, Any],
+        progress: Progress | None,
+    ) -> None:
+        if bin_cache is not None:
+            raise ValueError(
+                "bin_cache cannot know data that comes in batches: fit_bins once, and give its Bins instead"
+            )
+        self.options = dict(kwargs)
+        beside = {"label": label, **{name: self.options.pop(name, None) for name in ("weight", "base_margin")}}
+        if odd := [name for name in _NOT_IN_BATCHES if self.options.pop(name, None) is not None]:
+            raise ValueError(f"{odd[0]} cannot be given for data that comes in batches: load it, and give a table")
+        missing = self.options.get("missing")
+        self.ref = self.options.pop("ref", None)
+        self.max_bin = _checked_max_bin(max_bin)
+        self.bins: Bins | None = None
+        if self.ref is not None:
+            self.bins = getattr(self.ref, "bins_", None)
+            columns = self.ref.feature_names if columns is None else columns
+        self.rows = Rows(stream, columns, beside, _seen_as(missing))
+        if self.ref is None and bin_method is not None:
+            check_budgets([self.max_bin - 1], f"max_bin={self.max_bin}")  # before anything is read
+            n_threads = threads_of(self.options.get("nthread"))
+            summary = self.rows.summarize(n_threads, progress)
+            budgets, limit = [self.max_bin - 1] * len(summary), f"max_bin={self.max_bin}"
+            self.bins = summarized_bins(bin_method, summary, budgets, rule=IN_FLOAT32, limit=limit, n_threads=n_threads)
+            values = _reference_columns(range(len(summary)), self.bins, self.rows.extent)
+            names = list(summary.names) if self.rows.named else None
+            self.ref = _reference(values, len(summary), self.max_bin, feature_names=names)
+            self.is_checked = True
+        else:
+            self.is_checked = False
+
+    def iterator(self, cache_prefix: str | None = None) -> _Batches:
+        """Return the second pass."""
+        return _Batches(self.rows, cache_prefix)
+
+    def check(self, matrix: Any) -> None:
+        """Prove that the cuts are used, and note them."""
+        if self.bins is None:
+            return
+        if self.is_checked:
+            _check_cuts(matrix, range(len(self.bins)), self.bins, self.rows.extent)
+        matrix.bins_ = self.bins
+
+
+class _Batches(xgb.DataIter):
+    """Hands batches over to XGBoost, as often as it asks."""
+
+    def __init__(self, rows: Rows, cache_prefix: str | None) -> None:
+        super().__init__(cache_prefix=cache_prefix)
+        self.rows = rows
+        self.reset()
+
+    def reset(self) -> None:
+        self.batches = self.rows.batches()
+
+    def next(self, input_data: Callable[..., None]) -> bool:
+        batch = next(self.batches, None)
+        if batch is None:
+            return False
+        names = list(batch.table.names) if batch.table.named else None
+        input_data(data=self.rows.matrix(batch, np.float32), feature_names=names, **batch.numbers)
+        return True
 
 
 def from_native(dmatrix: xgb.DMatrix) -> Bins:
@@ -194,11 +346,10 @@ class _Features:
     def reference(self, columns: dict[int, NDArray[np.float32]], max_bin: int) -> xgb.QuantileDMatrix:
         """Return a matrix whose cuts are these values."""
         columns |= {place: np.arange(n, dtype=np.float32) for place, n in self.n_categories.items()}
-        matrix = np.full((max(map(len, columns.values()), default=1) or 1, self.n_features), np.nan, np.float32)
-        for place, column in columns.items():
-            matrix[: len(column), place] = column
-        options = {"feature_names": self.names, "feature_types": self.types}
-        return xgb.QuantileDMatrix(matrix, max_bin=max_bin, enable_categorical=bool(self.categorical), **options)
+        return _reference(
+            columns, self.n_features, max_bin, feature_names=self.names, feature_types=self.types,
+            enable_categorical=bool(self.categorical),
+        )  # fmt: skip
 
 
 def _named_categories(data: Any) -> list[int]:
@@ -235,10 +386,32 @@ def _n_categories(data: Any, place: int, missing: float) -> int:
 
 
 def _seen_by_xgboost(data: Any, categorical: list[int], missing: float | None) -> Table:
-    table = feature_table(data, categorical).seen(rest_missing).seen(as_float32)
+    return feature_table(data, categorical).seen(_seen_as(missing))
+
+
+def _seen_as(missing: float | None) -> Callable[[Column], Column]:
+    """Return how XGBoost sees a column, where a value may stand for missing."""
     if missing is None or np.isnan(missing):
-        return table
-    return table.seen(with_missing(float(np.float32(missing))))
+        return lambda column: as_float32(rest_missing(column))
+    mark = with_missing(float(np.float32(missing)))
+    return lambda column: mark(as_float32(rest_missing(column)))
+
+
+def _checked_max_bin(max_bin: Any) -> int:
+    max_bin = _MAX_BIN if max_bin is None else max_bin
+    if not isinstance(max_bin, int | np.integer):
+        raise TypeError(f"max_bin must be a whole number, got {max_bin!r}")
+    return int(max_bin)  # NumPy's go into no JSON
+
+
+def _existing_folder(cache: str | os.PathLike[str] | None) -> str | None:
+    if cache is None:
+        return None
+    try:
+        Path(cache).mkdir(parents=True, exist_ok=True)
+    except (OSError, TypeError) as error:
+        raise ValueError(f"cache must be a folder; {cache!r} cannot be one: {error}") from None
+    return os.fspath(cache)
 
 
 def _row_weight(kwargs: dict[str, Any], n_rows: int) -> NDArray[Any] | None:
@@ -269,15 +442,35 @@ def _above(extent: Ranges, bins: Bins) -> Floats:
     return np.where(above > np.fmax(last, -np.inf), above, np.nan)
 
 
-def _reference_columns(table: Table, bins: Bins, extent: Ranges, above: Floats) -> dict[int, NDArray[np.float32]]:
+def _reference_columns(places: Sequence[int], bins: Bins, extent: Ranges) -> dict[int, NDArray[np.float32]]:
     """Return the values that make XGBoost cut as asked: one below all cuts, and each cut as XGBoost's."""
     columns = {}
-    for i, place in enumerate(table.places):
+    above = _above(extent, bins)
+    for i, place in enumerate(places):
         cuts = _next_up(np.append(bins.cuts[i], above[i][np.isfinite(above[i])]))
         if len(cuts):
             below = np.nextafter(cuts[0], np.float32(-np.inf))
             columns[place] = np.append(np.fmin(np.float32(extent.low[i]), below), cuts)
     return columns
+
+
+def _reference(
+    columns: dict[int, NDArray[np.float32]], n_features: int, max_bin: int, **options: Any
+) -> xgb.QuantileDMatrix:
+    """Return a matrix whose cuts are these values."""
+    matrix = np.full((max(map(len, columns.values()), default=1) or 1, n_features), np.nan, np.float32)
+    for place, column in columns.items():
+        matrix[: len(column), place] = column
+    return xgb.QuantileDMatrix(matrix, max_bin=max_bin, **options)
+
+
+def _check_cuts(matrix: xgb.DMatrix, places: Sequence[int], bins: Bins, extent: Ranges) -> None:
+    """Refuse to train on other cuts than those asked for."""
+    asked = {
+        place: np.append(cuts, top) if np.isfinite(top) else cuts
+        for place, cuts, top in zip(places, bins.cuts, _above(extent, bins), strict=True)
+    }
+    LIBRARY.compare(asked, _native_cuts(matrix), bins.names)
 
 
 def _next_up(cuts: Floats) -> NDArray[np.float32]:

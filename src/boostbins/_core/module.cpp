@@ -46,6 +46,7 @@ Column column_of(const Array& array) {
 // Hands a vector's memory over to NumPy.
 template <class T, class Owner>
 nb::ndarray<nb::numpy, T> array_of(std::vector<Owner>&& values, std::initializer_list<size_t> shape) {
+    values.shrink_to_fit();  // what was reserved would be held for as long as the array
     auto owner = std::make_unique<std::vector<Owner>>(std::move(values));
     void* data = owner->data();
     nb::capsule capsule(owner.get(), [](void* p) noexcept { delete static_cast<std::vector<Owner>*>(p); });
