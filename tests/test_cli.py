@@ -14,11 +14,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet
 import pytest
 
 import boostbins
-from boostbins import Bins, fit_bins
+from boostbins import Bins, fit_bins, stream
 from boostbins.cli import main
+from boostbins.reading import read_files
 from boostbins.trainers import TRAINERS
 
 COMMAND = [sys.executable, "-m", "boostbins"]
@@ -241,6 +243,100 @@ def test_the_demo_with_each_library(tmp_path, library):
     assert (tmp_path / "d.html").stat().st_size > 0
 
 
+# ---- files of any size
+
+
+@pytest.fixture
+def parts(tmp_path, monkeypatch):
+    monkeypatch.setattr(stream, "_MOST_ROWS", 700)
+    monkeypatch.setattr(stream, "_FEWEST_ROWS", 500)
+    rng = np.random.default_rng(0)
+    n = 4000
+    days = np.datetime64("2020-01-01") + rng.integers(0, 900, n).astype("timedelta64[D]")
+    frame = pd.DataFrame(
+        {"a": rng.lognormal(0, 2, n), "b": rng.poisson(3, n), "day": days, "text": ["x", "y"] * (n // 2)}
+    )
+    frame["w"] = rng.integers(0, 3, n)
+    (tmp_path / "parts").mkdir()
+    for i in range(4):
+        frame[i * 1000 : (i + 1) * 1000].to_parquet(tmp_path / "parts" / f"{i}.parquet")
+    return frame
+
+
+def numbers_of(frame):
+    days = frame["day"].to_numpy().astype("datetime64[s]").astype(float)
+    return frame[["a", "b"]].assign(day=days)
+
+
+def test_fit_reads_a_folder_in_batches(parts, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["fit", "parts", "--weight", "w", "--max-bins", "63", "-o", "bins.json"]) == 0
+    assert Bins.load("bins.json") == fit_bins(numbers_of(parts), max_bins=63, sample_weight=parts["w"])
+    said = capsys.readouterr().err
+    assert said.count("left out (text or categories): 'text'") == 1
+    assert main(["fit", "parts/*.parquet", "--columns", "b,a", "-o", "bins.json"]) == 0
+    assert Bins.load("bins.json") == fit_bins(parts[["b", "a"]])
+
+
+def test_summaries_are_fitted_without_the_data(parts, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    files = sorted(str(path) for path in (tmp_path / "parts").iterdir())
+    assert main(["summarize", *files[:3], "--without", "w", "-o", "yesterday.bin"]) == 0
+    assert "3,000 rows of 3 columns in " in capsys.readouterr().err
+    assert main(["summarize", files[3], "--without", "w", "-o", "today.bin", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"] == 1000
+    assert main(["fit", "today.bin", "yesterday.bin", "-o", "bins.json"]) == 0
+    known = fit_bins(numbers_of(parts))
+    assert Bins.load("bins.json") == known
+    assert main(["summarize", "yesterday.bin", "today.bin", "--columns", "a", "-o", "both.bin"]) == 0
+    assert main(["fit", "both.bin", "-o", "bins.json"]) == 0
+    assert Bins.load("bins.json")["a"].tobytes() == known["a"].tobytes()
+
+
+@pytest.mark.parametrize("kind", ["parquet", "feather", "csv"])
+def test_encode_writes_in_batches(parts, tmp_path, monkeypatch, kind):
+    monkeypatch.chdir(tmp_path)
+    assert main(["fit", "parts", "--without", "w", "-o", "bins.json"]) == 0
+    assert main(["encode", "parts", "bins.json", "-o", f"codes.{kind}"]) == 0
+    codes = read_files(f"codes.{kind}").to_pandas().to_numpy()
+    np.testing.assert_array_equal(codes, Bins.load("bins.json").encode(numbers_of(parts)))
+
+
+def test_encode_that_fails_leaves_nothing_and_nothing_is_replaced(parts, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["fit", "parts", "--columns", "a,b", "-o", "bins.json"]) == 0
+    (tmp_path / "codes.parquet").write_text("what was there")
+    path = tmp_path / "parts" / "3.parquet"
+    data = path.read_bytes()
+    column = pyarrow.parquet.read_metadata(path).row_group(0).column(0)
+    at = column.dictionary_page_offset or column.data_page_offset
+    path.write_bytes(data[:at] + b"\xff" * 40 + data[at + 40 :])
+    assert main(["encode", "parts", "bins.json", "-o", "codes.parquet"]) == 2
+    assert re.search(r"boostbins: .*3\.parquet, row group 1 of 1 cannot be read", capsys.readouterr().err)
+    assert (tmp_path / "codes.parquet").read_text() == "what was there"
+    assert not [p for p in tmp_path.iterdir() if p.name.startswith(".")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["fit", "s.bin", "parts"], "parts is no summary, and the others are: summarize it first"),
+        (["fit", "s.bin", "--weight", "w"], "--weight and --without are for data"),
+        (["fit", "s.bin", "cut.bin"], "cut.bin: .*cut short"),
+        (["fit", "s.bin", "--max-bins", "9000"], "max_bins=9000 needs a summary of 36000 cells"),
+        (["summarize", "parts", "--max-cells", "1"], "max_cells must be a whole number from 2 on"),
+    ],
+)
+def test_summaries_that_cannot_be_used_are_named(parts, tmp_path, monkeypatch, capsys, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    big = pd.DataFrame({"a": np.random.default_rng(0).random(50_000)})
+    boostbins.summarize(big).save("s.bin")
+    (tmp_path / "cut.bin").write_bytes((tmp_path / "s.bin").read_bytes()[:-100])
+    assert main([*arguments, "-o", "out"]) == 2
+    assert re.fullmatch(f"boostbins: {message}.*\n", capsys.readouterr().err)
+    assert not (tmp_path / "out").exists()
+
+
 # ---- wrong input
 
 WRONG = {
@@ -266,7 +362,7 @@ WRONG = {
     "an unknown metric": (["compare", "data.csv", "--target", "price", "--metric", "auc"], "did you mean 'roc_auc'"),
     "an unknown ending": (["encode", "data.csv", "good.json", "-o", "codes.xls"], "must end in .parquet"),
     "no columns": (["fit", "data.csv", "--columns", ",", "-o", "b.json"], "has no numeric columns"),
-    "weights of text": (["fit", "data.csv", "--weight", "kind", "-o", "b.json"], "in column 'kind' must be numbers"),
+    "weights of text": (["fit", "data.csv", "--weight", "kind", "-o", "b.json"], "column 'kind' must hold numbers"),
     "the number of bins as a parameter": (
         ["compare", "data.csv", "--target", "price", "--param", "max_bin=7"], "must not hold 'max_bin'"
     ),

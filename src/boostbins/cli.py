@@ -1,4 +1,4 @@
-"""The command line: demo, compare, report, fit, encode, show."""
+"""The command line: demo, compare, report, fit, summarize, encode, show."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from boostbins import METHODS, Bins, __version__, fit_bins
-from boostbins.features import nearest, numbers_only, taken_out
+from boostbins import METHODS, Bins, TableSummary, __version__, fit_bins, summarize
+from boostbins.features import nearest, numbers_only
 from boostbins.reading import STDIN, read_files
 from boostbins.screen import Screen
+from boostbins.stream import Stream, open_stream
+from boostbins.summary import MAX_CELLS
+from boostbins.table_summary import MAGIC as SUMMARY_MAGIC
+from boostbins.threads import Progress, ahead
 from boostbins.trainers import TRAINERS, chosen_trainer
 from boostbins.writing import check_writable, whole_file
 
@@ -23,9 +27,10 @@ if TYPE_CHECKING:
     from boostbins.reporting import Report
 
 DEBUG = "BOOSTBINS_DEBUG"  # set to anything, errors come with their traceback
+MEGABYTE = 10**6
 SHOWN = 10  # columns of a report, in the terminal
 
-_FILES = "CSV, Parquet or Feather files, compressed or not; a pattern; - for standard input"
+_FILES = "CSV, Parquet or Feather files, compressed or not; a pattern; a folder; - for standard input"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -99,7 +104,7 @@ def _demo(options: argparse.Namespace, screen: Screen) -> int:
     if others and options.library is None:
         screen.note(f"likewise: boostbins demo --library {others[0]}")
     if write is not None:
-        write(pyarrow.table({**X, "cost": y}), options.data)
+        write(iter([pyarrow.table({**X, "cost": y})]), options.data)
         screen.note(f"data, whose target is 'cost': {options.data}")
     screen.note("on a file of yours: boostbins compare data.parquet --target price")
     return 0
@@ -170,15 +175,11 @@ def _report(options: argparse.Namespace, screen: Screen) -> int:
 
 def _fit(options: argparse.Namespace, screen: Screen) -> int:
     _check_output(options.output, options.data)
-    table = read_files(options.data)
-    _check_columns(table, [options.weight, *(options.columns or []), *(options.without or [])])
-    table, _, weight = taken_out(table, None, options.weight)
-    left_out = {options.weight, *(options.without or [])}
-    chosen = table.column_names if options.columns is None else options.columns
-    numbers, notes, _ = numbers_only(table.select([name for name in chosen if name not in left_out]))
-    if numbers.num_columns == 0:
-        raise ValueError(f"{_title(options.data)} has no numeric columns: there is nothing to bin")
-    bins = fit_bins(numbers, options.method, options.max_bins, weight, exact=options.exact)
+    source, notes = _source(options)
+    with screen.progress("MB", MEGABYTE) as progress:
+        bins = fit_bins(
+            source, options.method, options.max_bins, options.weight, exact=options.exact, progress=progress
+        )
     bins.save(options.output)
     for note in notes:
         screen.note(note)
@@ -187,24 +188,101 @@ def _fit(options: argparse.Namespace, screen: Screen) -> int:
     return 0
 
 
+def _summarize(options: argparse.Namespace, screen: Screen) -> int:
+    _check_output(options.output, options.data)
+    source, notes = _source(options)
+    max_cells = None if options.exact else options.max_cells
+    with screen.progress("MB", MEGABYTE) as progress:
+        summary = summarize(source, options.weight, max_cells=max_cells, progress=progress)
+    summary.save(options.output)
+    for note in notes:
+        screen.note(note)
+    size = Path(options.output).stat().st_size
+    screen.machine({"rows": summary.n_rows, "columns": list(summary.names), "bytes": size})
+    screen.note(f"{summary.n_rows:,} rows of {len(summary)} columns in {size / MEGABYTE:.1f} MB: {options.output}")
+    return 0
+
+
+def _source(options: argparse.Namespace) -> tuple[Stream | TableSummary, list[str]]:
+    """Return saved summaries, added up, or the numeric columns of files; and what is said of the others."""
+    return (_summed(options), []) if any(map(_is_summary, options.data)) else _numbers_in(options)
+
+
+def _numbers_in(options: argparse.Namespace) -> tuple[Stream, list[str]]:
+    """Return the numeric columns of files as a stream, dates as seconds, and a list for what is said of the others."""
+    stream = open_stream(options.data)
+    assert stream is not None
+    names = list(stream.names or ())
+    _check_columns(names, [options.weight, *(options.columns or []), *(options.without or [])])
+    left_out = {options.weight, *(options.without or [])}
+    chosen = [name for name in (names if options.columns is None else options.columns) if name not in left_out]
+    notes: list[str] = []
+
+    def change(table: Any) -> Any:
+        numbers, said, _ = numbers_only(table.select(chosen))
+        if numbers.num_columns == 0:
+            raise nothing
+        notes.extend(note for note in said if note not in notes)
+        if options.weight is None:
+            return numbers
+        return numbers.append_column(options.weight, table.column(options.weight))
+
+    nothing = ValueError(f"{_title(options.data)} has no numeric columns: there is nothing to bin")
+    if not chosen:
+        raise nothing
+    columns = chosen if options.weight is None else [*chosen, options.weight]
+    return stream.mapped(change, columns), notes
+
+
+def _is_summary(name: str) -> bool:
+    path = Path(name)
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(SUMMARY_MAGIC)) == SUMMARY_MAGIC
+
+
+def _summed(options: argparse.Namespace) -> TableSummary:
+    if odd := [name for name in options.data if not _is_summary(name)]:
+        raise ValueError(f"{odd[0]} is no summary, and the others are: summarize it first")
+    if options.weight or options.without:
+        raise ValueError("--weight and --without are for data: what a summary holds was settled when it was made")
+    total, *others = (TableSummary.load(name) for name in options.data)
+    for other in others:
+        total = total + other
+    return summarize(total, columns=options.columns)
+
+
 def _encode(options: argparse.Namespace, screen: Screen) -> int:
     import pyarrow
 
     write = _writer(options.output)
     _check_output(options.output, [*options.data, options.bins])
     bins = _loaded(options.bins)
-    table = read_files(options.data)
-    _check_columns(table, bins.names)
-    numbers = numbers_only(table.select(list(bins.names))).table
-    if odd := [name for name in bins.names if name not in numbers.column_names]:
-        raise ValueError(f"column {odd[0]!r} holds no numbers here, but did when the bins were fitted")
-    codes = bins.encode(numbers, order="F")
-    coded = pyarrow.table({name: codes[:, i] for i, name in enumerate(bins.names)})
-    write(coded, options.output)
-    screen.machine({"rows": coded.num_rows, "columns": coded.num_columns, "missing_code": bins.missing_code})
-    screen.note(
-        f"{coded.num_rows:,} rows of {coded.num_columns} columns: {options.output} ({bins.missing_code} is missing)"
-    )
+    stream = open_stream(options.data)
+    assert stream is not None
+    _check_columns(list(stream.names or ()), bins.names)
+    n_rows = 0
+
+    def coded(progress: Progress) -> Iterator[Any]:
+        nonlocal n_rows
+        done = 0
+        for chunk in ahead(stream.chunks(bins.names)):
+            numbers = numbers_only(chunk.data).table
+            if odd := [name for name in bins.names if name not in numbers.column_names]:
+                raise ValueError(f"column {odd[0]!r} holds no numbers here, but did when the bins were fitted")
+            done += chunk.size
+            if numbers.num_rows == 0:
+                continue
+            n_rows += numbers.num_rows
+            codes = bins.encode(numbers, order="F")
+            progress(done, max(done, stream.size), chunk.where)
+            yield pyarrow.table({name: codes[:, i] for i, name in enumerate(bins.names)})
+
+    with screen.progress("MB", MEGABYTE) as progress:
+        write(coded(progress), options.output)
+    screen.machine({"rows": n_rows, "columns": len(bins), "missing_code": bins.missing_code})
+    screen.note(f"{n_rows:,} rows of {len(bins)} columns: {options.output} ({bins.missing_code} is missing)")
     return 0
 
 
@@ -349,29 +427,33 @@ def _check_output(path: str, inputs: Sequence[str]) -> None:
             raise ValueError(f"{path} would replace the data that is read from it: name another file")
 
 
-def _check_columns(table: Any, names: Sequence[str | None]) -> None:
+def _check_columns(known: Sequence[str], names: Sequence[str | None]) -> None:
     for name in names:
-        if name is not None and name not in table.column_names:
-            raise ValueError(f"there is no column {name!r}{nearest(name, table.column_names)}")
+        if name is not None and name not in known:
+            raise ValueError(f"there is no column {name!r}{nearest(name, known)}")
 
 
-def _writer(path: str) -> Callable[[Any, str], None]:
-    """Return the function that writes an Arrow table of the kind that a file's name asks for."""
-    from pyarrow import csv, feather, parquet
+def _writer(path: str) -> Callable[[Iterator[Any], str], None]:
+    """Return the function that writes Arrow tables, below each other, of the kind that a file's name asks for."""
+    import pyarrow
+    from pyarrow import csv, parquet
 
-    kinds: dict[str, Callable[[Any, Any], None]] = {
-        ".parquet": parquet.write_table,
-        ".feather": feather.write_feather,
-        ".arrow": feather.write_feather,
-        ".csv": csv.write_csv,
+    compressed = pyarrow.ipc.IpcWriteOptions(compression="lz4")  # as Feather is
+    kinds: dict[str, Callable[[str, Any], Any]] = {
+        ".parquet": parquet.ParquetWriter,
+        ".feather": lambda file, schema: pyarrow.ipc.new_file(file, schema, options=compressed),
+        ".arrow": lambda file, schema: pyarrow.ipc.new_file(file, schema, options=compressed),
+        ".csv": csv.CSVWriter,
     }
     kind = Path(path).suffix.lower()
     if kind not in kinds:
         raise ValueError(f"a file's name must end in {', '.join(kinds)}, got {path}")
 
-    def write(table: Any, path: str) -> None:
-        with whole_file(path) as file:
-            kinds[kind](table, str(file))
+    def write(tables: Iterator[Any], path: str) -> None:
+        first = next(tables)
+        with whole_file(path) as file, kinds[kind](str(file), first.schema) as writer:
+            for table in chain([first], tables):
+                writer.write_table(table)
 
     return write
 
@@ -481,7 +563,7 @@ def _parser() -> argparse.ArgumentParser:
         "fit", _fit, "find bins and write them to a file",
         "boostbins fit data.parquet --method kmeans --without price -o bins.json",
     )  # fmt: skip
-    fitting.add_argument("data", nargs="+", metavar="DATA", help=_FILES)
+    fitting.add_argument("data", nargs="+", metavar="DATA", help=f"{_FILES}; or what summarize wrote")
     fitting.add_argument("--method", choices=list(METHODS), default="kmeans", help="default: kmeans")
     fitting.add_argument("--max-bins", type=int, default=255, metavar="N", help="default: 255")
     fitting.add_argument("--weight", metavar="COLUMN", help="weights of the rows")
@@ -489,6 +571,20 @@ def _parser() -> argparse.ArgumentParser:
     fitting.add_argument("--without", type=_names, metavar="A,B", help="not these, e.g. the target")
     fitting.add_argument("--exact", action="store_true", help="hold every distinct value")
     fitting.add_argument("-o", "--output", required=True, metavar="BINS", help="the file to write (JSON)")
+
+    summarizing = command(
+        "summarize", _summarize, "write summaries of columns, which fit takes instead of data, and which add up",
+        "boostbins summarize part-*.parquet --without price -o summary.bin",
+    )  # fmt: skip
+    summarizing.add_argument("data", nargs="+", metavar="DATA", help=f"{_FILES}; or what summarize wrote, to add it up")
+    summarizing.add_argument("--weight", metavar="COLUMN", help="weights of the rows")
+    summarizing.add_argument("--columns", type=_names, metavar="A,B", help="these only")
+    summarizing.add_argument("--without", type=_names, metavar="A,B", help="not these, e.g. the target")
+    summarizing.add_argument(
+        "--max-cells", type=int, default=MAX_CELLS, metavar="N", help="per column, 4 for each bin; default: %(default)s"
+    )
+    summarizing.add_argument("--exact", action="store_true", help="hold every distinct value")
+    summarizing.add_argument("-o", "--output", required=True, metavar="SUMMARY", help="the file to write")
 
     encoding = command(
         "encode", _encode, "write the number of the bin of every value",

@@ -14,7 +14,7 @@ from boostbins.inputs import Floats, checked_target, positive_weight
 from boostbins.methods import MAX_BINS, MIN_BINS, Method, find_cuts, method_named
 from boostbins.stats import BinStats, bin_stats
 from boostbins.stream import RowNumbers, Stream, open_stream, peeked, summarize_stream
-from boostbins.summary import MAX_CELLS, ColumnSummary
+from boostbins.summary import MAX_CELLS, ColumnSummary, checked_max_cells
 from boostbins.table_summary import TableSummary, summarize_table
 from boostbins.threads import WORTH_THREADS, Progress, checked_threads, each
 
@@ -128,6 +128,7 @@ def summarize(
     >>> summarize({"price": [1.0, 2.0, 2.0]})
     TableSummary(3 rows; price: 2 distinct values)
     """
+    max_cells = checked_max_cells(max_cells)
     source = _opened(X, columns, sample_weight, y)
     if isinstance(source, TableSummary):
         return _chosen(source, columns)

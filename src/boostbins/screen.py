@@ -87,8 +87,8 @@ class Screen:
             print(json.dumps(value, allow_nan=False, default=float))
 
     @contextmanager
-    def progress(self, what: str) -> Iterator[Progress]:
-        """Give a function that shows how far the work is and when it will be done, on a terminal."""
+    def progress(self, what: str, unit: int = 1) -> Iterator[Progress]:
+        """Give a function that shows how far the work is and when it will be done, on a terminal; counted in units."""
         from rich import progress as rich_progress
 
         shown = rich_progress.Progress(
@@ -109,6 +109,8 @@ class Screen:
             def tell(done: int, total: int, now: str) -> None:
                 if self.is_interrupted:
                     raise KeyboardInterrupt
-                shown.update(task, completed=done, total=total, now=now[:40])
+                shown.update(
+                    task, completed=done // unit, total=-(-total // unit), now=now[-40:] if unit > 1 else now[:40]
+                )
 
             yield tell

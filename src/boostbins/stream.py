@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -100,7 +100,7 @@ class Stream:
             self._check(columns or (), "columns")
             for argument, name in named.items():
                 self._check([name], argument)
-            chosen = [name for name in columns or self.names if name not in named.values()]
+            chosen = [name for name in (self.names if columns is None else columns) if name not in named.values()]
             wanted = list(dict.fromkeys([*chosen, *named.values()]))
         names: tuple[str, ...] | None = None
         start = 0
@@ -125,6 +125,14 @@ class Stream:
             if len(array) != start:
                 raise ValueError(f"{argument} must have one entry per row, shape ({start},), got {array.shape}")
 
+    def mapped(self, change: Callable[[Any], Any], columns: Sequence[str] | None = None) -> Stream:
+        """Return the stream of changed chunks, of some columns of this one, if told."""
+
+        def chunks(_: Sequence[str] | None) -> Iterator[_Chunk]:
+            return (chunk._replace(data=change(chunk.data)) for chunk in self.chunks(columns))
+
+        return replace(self, chunks=chunks, names=None)
+
     def _check(self, names: Sequence[str], argument: str) -> None:
         for name in names:
             if self.names is not None and name not in self.names:
@@ -142,6 +150,8 @@ def open_stream(X: Any) -> Stream | None:
         A path, pattern or folder, or several; an Arrow dataset or reader; a np.memmap; an iterator of tables, or a
         function that gives one.
     """
+    if isinstance(X, Stream):
+        return X
     if isinstance(X, str | os.PathLike):
         return _of_files([os.fspath(X)])
     if isinstance(X, list | tuple) and X and all(isinstance(name, str | os.PathLike) for name in X):

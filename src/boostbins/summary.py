@@ -88,7 +88,7 @@ class ColumnSummary:
         values = numeric_column(column)
         weights = None if weight is None else checked_weight(weight, len(values), "weight")
         targets = None if target is None else checked_target(target, len(values), "target")
-        self.max_cells = _checked_max_cells(max_cells)
+        self.max_cells = checked_max_cells(max_cells)
         self._state = _frozen(_summarized(values, weights, targets, self.max_cells or _UNBOUNDED))
 
     @classmethod
@@ -412,7 +412,8 @@ def run_means(middle: Floats, weight: Floats, first: NDArray[np.intp]) -> Floats
     return np.clip(mean, start, middle[np.append(first[1:], len(middle)) - 1])
 
 
-def _checked_max_cells(max_cells: int | None) -> int | None:
+def checked_max_cells(max_cells: int | None) -> int | None:
+    """Return the number of cells that a summary may have, None for all."""
     if max_cells is None:
         return None
     if not isinstance(max_cells, int | np.integer) or isinstance(max_cells, bool) or max_cells < 2:

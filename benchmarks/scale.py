@@ -1,0 +1,183 @@
+"""Data larger than memory: what a pass over a file costs beside reading it, and what training takes.
+
+    python benchmarks/scale.py [--folder DIR] [--gigabytes 4] [--limit-gigabytes 1.5] [--part read|train|dask]
+
+Writes a Parquet file of float64 (incompressible) once, then prints ratios to peers in the same run, best of several.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
+
+COLUMNS = 100
+ROW_GROUP = 65_536
+
+
+def written(folder: Path, gigabytes: float) -> Path:
+    """Return a file of lognormal columns and a target, made if it is not there."""
+    path = folder / f"skewed-{gigabytes:g}gb.parquet"
+    if path.exists():
+        return path
+    rng = np.random.default_rng(0)
+    n_groups = max(2, round(gigabytes * 1e9 / (8 * (COLUMNS + 1) * ROW_GROUP)))
+    schema = pa.schema([(f"c{i}", pa.float64()) for i in range(COLUMNS)] + [("y", pa.float64())])
+    with parquet.ParquetWriter(path.with_suffix(".part"), schema, use_dictionary=False) as writer:
+        for group in range(n_groups):
+            X = rng.lognormal(0, 2, (COLUMNS, ROW_GROUP))
+            writer.write_table(pa.table([*X, X[:5].sum(axis=0)], schema=schema))
+            print(f"\rwriting {path.name}: {group + 1} of {n_groups}", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+    path.with_suffix(".part").replace(path)
+    return path
+
+
+def best(function, repeats=3):
+    times = []
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - begin)
+    return min(times)
+
+
+def reading(path: Path) -> None:
+    """Print what a pass with summaries costs beside reading the same file alone."""
+    from boostbins import fit_bins, summarize
+
+    def batches():
+        for _ in parquet.ParquetFile(path, pre_buffer=False).iter_batches(ROW_GROUP):
+            pass
+
+    def table():
+        parquet.read_table(path, memory_map=False)
+
+    size = path.stat().st_size / 1e9
+    alone = best(batches)
+    loaded = best(table, 2)
+    passes = best(lambda: summarize(path))
+    fitted = best(lambda: fit_bins(path), 2)
+    print(f"{size:.1f} GB, {COLUMNS + 1} columns, all threads; seconds, best of several")
+    print(f"  decode batches and drop them   {alone:6.2f}")
+    print(f"  pyarrow.parquet.read_table     {loaded:6.2f}   {loaded / alone:.2f} x")
+    print(
+        f"  summarize                      {passes:6.2f}   {passes / alone:.2f} x; {passes / loaded:.2f} x read_table"
+    )
+    print(
+        f"  fit_bins, kmeans               {fitted:6.2f}   {fitted / alone:.2f} x; {fitted / loaded:.2f} x read_table"
+    )
+
+
+def anonymous() -> float:
+    """Return the memory that is the process' own, in MB."""
+    with open("/proc/self/status") as file:
+        return int(next(line for line in file if line.startswith("RssAnon")).split()[1]) / 1000
+
+
+def trained(what: str, path: str, limit: float) -> None:
+    """Train in this process, which may have so many gigabytes; print its peak."""
+    import lightgbm
+    import xgboost
+
+    resource.setrlimit(resource.RLIMIT_DATA, (int(limit * 1e9), int(limit * 1e9)))
+    peak = [0.0]
+
+    def watch() -> None:
+        while True:
+            peak[0] = max(peak[0], anonymous())
+            time.sleep(0.01)
+
+    threading.Thread(target=watch, daemon=True).start()
+    begin = time.perf_counter()
+    with tempfile.TemporaryDirectory(dir=Path(path).parent) as cache:
+        if what == "xgboost":
+            from boostbins.xgboost import ExtMemQuantileDMatrix
+
+            data = ExtMemQuantileDMatrix(path, "y", cache=cache)
+            built = time.perf_counter()
+            xgboost.train({}, data, 3)
+            del data
+        else:
+            from boostbins.lightgbm import Dataset
+
+            params = {"verbosity": -1, "force_col_wise": True}
+            data = Dataset(path, "y", params=params).construct()
+            built = time.perf_counter()
+            lightgbm.train(params, data, 3)
+    print(f"{peak[0]:.0f} {built - begin:.0f} {time.perf_counter() - built:.0f}")
+
+
+def training(path: Path, limit: float) -> None:
+    """Print what training takes under a limit of memory."""
+    loaded = sum(
+        parquet.read_metadata(path).row_group(i).num_rows for i in range(parquet.read_metadata(path).num_row_groups)
+    )
+    loaded = loaded * (COLUMNS + 1) * 8 / 1e6
+    print(f"three trees under a limit of {limit:g} GB (RLIMIT_DATA); loading the table takes {loaded:.0f} MB")
+    for what in ("xgboost", "lightgbm"):
+        command = [sys.executable, __file__, "--one", what, str(path), "--limit-gigabytes", str(limit)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            print(f"  {what:9} failed: {done.stderr.strip().splitlines()[-1]}")
+            continue
+        peak, build, train = map(float, done.stdout.split())
+        print(
+            f"  {what:9} peak {peak:5.0f} MB, {peak / loaded:.2f} of the table; build {build:.0f} s, train {train:.0f} s"
+        )
+
+
+def distributed(path: Path) -> None:
+    """Print what Dask adds, on two processes of one thread each, beside two threads of one process."""
+    import dask.dataframe as dd
+    from dask.distributed import Client, LocalCluster
+
+    import boostbins.dask
+    from boostbins import fit_bins
+
+    local = best(lambda: fit_bins(path, columns=[f"c{i}" for i in range(20)], n_threads=2), 2)
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
+        frame = dd.read_parquet(path, columns=[f"c{i}" for i in range(20)], split_row_groups=8)
+        n_partitions = frame.npartitions
+        read = best(lambda: frame.map_partitions(len).compute(), 2)
+        on_dask = best(lambda: boostbins.dask.fit_bins(frame), 2)
+    print(f"20 columns of it; seconds, best of 2; {n_partitions} partitions")
+    print(f"  fit_bins, one process, 2 threads          {local:6.2f}")
+    print(f"  Dask, 2 processes: read and drop          {read:6.2f}")
+    print(
+        f"  boostbins.dask.fit_bins                   {on_dask:6.2f}   {on_dask / read:.2f} x reading; {on_dask / local:.2f} x one process"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()))
+    parser.add_argument("--gigabytes", type=float, default=4)
+    parser.add_argument("--limit-gigabytes", type=float, default=1.5)
+    parser.add_argument("--part", choices=["read", "train", "dask"], action="append")
+    parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one:
+        trained(*options.one, options.limit_gigabytes)
+        return
+    path = written(options.folder, options.gigabytes)
+    parts = options.part or ["read", "train", "dask"]
+    if "read" in parts:
+        reading(path)
+    if "train" in parts:
+        training(path, options.limit_gigabytes)
+    if "dask" in parts:
+        distributed(path)
+
+
+if __name__ == "__main__":
+    main()
