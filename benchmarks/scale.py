@@ -1,6 +1,6 @@
 """Data larger than memory: what a pass over a file costs beside reading it, and what training takes.
 
-    python benchmarks/scale.py [--folder DIR] [--gigabytes 4] [--limit-gigabytes 1.5] [--part read|train|dask]
+    python benchmarks/scale.py [--folder DIR] [--gigabytes 4] [--limit-gigabytes 1.5] [--part constants|read|train|dask]
 
 Writes a Parquet file of float64 (incompressible) once, then prints ratios to peers in the same run, best of several.
 """
@@ -8,7 +8,7 @@ Writes a Parquet file of float64 (incompressible) once, then prints ratios to pe
 from __future__ import annotations
 
 import argparse
-import resource
+import os
 import subprocess
 import sys
 import tempfile
@@ -80,8 +80,23 @@ def reading(path: Path) -> None:
 
 def anonymous() -> float:
     """Return the memory that is the process' own, in MB."""
-    with open("/proc/self/status") as file:
+    with Path("/proc/self/status").open() as file:
         return int(next(line for line in file if line.startswith("RssAnon")).split()[1]) / 1000
+
+
+def limit_memory(limit: int) -> None:
+    """Put this process into a control group of its own, which the system keeps below a limit, files' pages included."""
+    for root, file in (
+        (Path("/sys/fs/cgroup"), "memory.max"),
+        (Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes"),
+    ):
+        group = root / f"boostbins-{os.getpid()}"
+        if (root / "cgroup.procs").exists():
+            group.mkdir()
+            (group / file).write_text(str(limit))
+            (group / "cgroup.procs").write_text(str(os.getpid()))
+            return
+    raise OSError("there are no control groups here: run it as root on Linux")
 
 
 def trained(what: str, path: str, limit: float) -> None:
@@ -89,7 +104,7 @@ def trained(what: str, path: str, limit: float) -> None:
     import lightgbm
     import xgboost
 
-    resource.setrlimit(resource.RLIMIT_DATA, (int(limit * 1e9), int(limit * 1e9)))
+    limit_memory(int(limit * 1e9))
     peak = [0.0]
 
     def watch() -> None:
@@ -123,7 +138,7 @@ def training(path: Path, limit: float) -> None:
         parquet.read_metadata(path).row_group(i).num_rows for i in range(parquet.read_metadata(path).num_row_groups)
     )
     loaded = loaded * (COLUMNS + 1) * 8 / 1e6
-    print(f"three trees under a limit of {limit:g} GB (RLIMIT_DATA); loading the table takes {loaded:.0f} MB")
+    print(f"three trees under a limit of {limit:g} GB (a control group); loading the table takes {loaded:.0f} MB")
     for what in ("xgboost", "lightgbm"):
         command = [sys.executable, __file__, "--one", what, str(path), "--limit-gigabytes", str(limit)]
         done = subprocess.run(command, capture_output=True, text=True)
@@ -131,17 +146,38 @@ def training(path: Path, limit: float) -> None:
             print(f"  {what:9} failed: {done.stderr.strip().splitlines()[-1]}")
             continue
         peak, build, train = map(float, done.stdout.split())
-        print(
-            f"  {what:9} peak {peak:5.0f} MB, {peak / loaded:.2f} of the table; build {build:.0f} s, train {train:.0f} s"
-        )
+        print(f"  {what:9} peak {peak:5.0f} MB, {peak / loaded:.2f} of the table; {build:.0f} s + {train:.0f} s")
+
+
+def constants() -> None:
+    """Print what docs/scale.md reckons with: one thread, one lognormal column, 255 bins."""
+    from boostbins import ColumnSummary, summarize
+    from boostbins.methods import find_cuts, kmeans
+
+    rng = np.random.default_rng(0)
+    x = rng.lognormal(0, 2, 4_000_000)
+    a, b = ColumnSummary(x), ColumnSummary(rng.lognormal(0, 2, 4_000_000))
+    batch = x[:ROW_GROUP].copy()
+    many = best(lambda: ColumnSummary(x), 5)
+    some = best(lambda: a.extended(batch, None, None), 20)
+    merge = best(lambda: a + b, 20)
+    cut = best(lambda: find_cuts(ColumnSummary.from_bytes(a.to_bytes()), kmeans, 255), 5)
+    size = len(summarize({"x": x}).to_bytes())
+    weighted = len(ColumnSummary(x, np.ones(len(x)) * 0.5).to_bytes())
+    print("one column, one thread")
+    print(f"  summarize 4,000,000 rows          {many / len(x) * 1e9:6.1f} ns per value")
+    print(f"  add {len(batch):,} rows to a summary    {some / len(batch) * 1e9:6.1f} ns per value")
+    print(f"  add two summaries                 {merge * 1e3:6.2f} ms")
+    print(f"  read a summary and cut it, kmeans {cut * 1e3:6.2f} ms")
+    print(f"  a summary                         {size / 1e6:6.2f} MB; with weights {weighted / 1e6:.2f} MB")
 
 
 def distributed(path: Path) -> None:
     """Print what Dask adds, on two processes of one thread each, beside two threads of one process."""
+    import boostbins.dask
     import dask.dataframe as dd
     from dask.distributed import Client, LocalCluster
 
-    import boostbins.dask
     from boostbins import fit_bins
 
     local = best(lambda: fit_bins(path, columns=[f"c{i}" for i in range(20)], n_threads=2), 2)
@@ -153,9 +189,8 @@ def distributed(path: Path) -> None:
     print(f"20 columns of it; seconds, best of 2; {n_partitions} partitions")
     print(f"  fit_bins, one process, 2 threads          {local:6.2f}")
     print(f"  Dask, 2 processes: read and drop          {read:6.2f}")
-    print(
-        f"  boostbins.dask.fit_bins                   {on_dask:6.2f}   {on_dask / read:.2f} x reading; {on_dask / local:.2f} x one process"
-    )
+    ratios = f"{on_dask / read:.2f} x reading; {on_dask / local:.2f} x one process"
+    print(f"  boostbins.dask.fit_bins                   {on_dask:6.2f}   {ratios}")
 
 
 def main() -> None:
@@ -163,14 +198,18 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()))
     parser.add_argument("--gigabytes", type=float, default=4)
     parser.add_argument("--limit-gigabytes", type=float, default=1.5)
-    parser.add_argument("--part", choices=["read", "train", "dask"], action="append")
+    parser.add_argument("--part", choices=["constants", "read", "train", "dask"], action="append")
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
         trained(*options.one, options.limit_gigabytes)
         return
+    parts = options.part or ["constants", "read", "train", "dask"]
+    if "constants" in parts:
+        constants()
+    if parts == ["constants"]:
+        return
     path = written(options.folder, options.gigabytes)
-    parts = options.part or ["read", "train", "dask"]
     if "read" in parts:
         reading(path)
     if "train" in parts:

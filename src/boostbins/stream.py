@@ -36,7 +36,7 @@ from boostbins.summary import MAX_CELLS, ColumnSummary
 from boostbins.table_summary import TableSummary
 from boostbins.threads import WORTH_THREADS, Progress, ahead, checked_threads, each
 
-_BATCH = 2**25  # bytes of a batch, as float64
+_BATCH = 2**26  # bytes of a batch, as float64
 _FEWEST_ROWS = 2**15
 _MOST_ROWS = 2**20
 _CSV_BLOCK = 2**24  # bytes

@@ -164,6 +164,7 @@ class Summarizer {
     }
 
     void take(CellList&& list) {
+        if (list.cells.empty()) return;
         CellList all = out_.list.cells.empty() ? std::move(list)
                                                : merged(out_.list, list, std::numeric_limits<size_t>::max());
         if (all.level == 0 && all.cells.size() > max_cells_)
