@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,7 +53,7 @@ def least_values(bins: Bins, low: Floats) -> list[NDArray[np.float32]]:
     return found
 
 
-def for_raw_values(model: bytes, bins: Bins, extent: Ranges, above: Floats, places: Sequence[int]) -> bytes:
+def for_raw_values(model: bytes, bins: Bins, extent: Ranges, above: NDArray[Any], places: Sequence[int]) -> bytes:
     """Return a model of XGBoost's, trained on represented values, as one for raw values.
 
     Its thresholds are the cuts, which part raw values as they parted those; anything else is an error. Only where it

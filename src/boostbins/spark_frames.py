@@ -140,7 +140,9 @@ def checked_frame(df: Any) -> Any:
     """Return a frame of Spark's, classic or Connect's."""
     if not (type(df).__module__.startswith("pyspark.sql") and hasattr(df, "mapInArrow")):
         kind = f"{type(df).__module__}.{type(df).__name__}"
-        hint = "use its .to_spark()" if kind.startswith("pyspark.pandas") else "for other tables, use boostbins.fit_bins"
+        hint = (
+            "use its .to_spark()" if kind.startswith("pyspark.pandas") else "for other tables, use boostbins.fit_bins"
+        )
         raise TypeError(f"df must be a pyspark.sql.DataFrame, got {kind}: {hint}")
     return df
 
@@ -230,9 +232,7 @@ def _as_array(kind: Any, column: Any) -> Any:
 # ---- summaries, on the executors
 
 
-def summarized(
-    source: Source, max_cells: int | None, seen: Sequence[Callable[[Column], Column]] = ()
-) -> TableSummary:
+def summarized(source: Source, max_cells: int | None, seen: Sequence[Callable[[Column], Column]] = ()) -> TableSummary:
     """Return the summary of some columns of a frame, as a library sees them."""
     frame, names, beside, dates_as_numbers = source
     if not names:

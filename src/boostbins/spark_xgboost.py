@@ -6,14 +6,16 @@ one distinct value per bin, so that the cuts that they find are these. The thres
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from boostbins.adapter import IN_FLOAT32, Ranges, checked_flag, summarized_bins, summarized_ranges
 from boostbins.bins import Bins
-from boostbins.columns import as_float32, with_missing
+from boostbins.columns import Column, as_float32, with_missing
 from boostbins.fit import cells_for
+from boostbins.methods import Method
 from boostbins.represent import for_raw_values
 from boostbins.spark_frames import (
     Source,
@@ -86,7 +88,7 @@ class _Binned(_SparkXGBEstimator):
         places = [place for place, kind in enumerate(kinds) if kind != "c"]
         binned = tuple(names[place] for place in places)
 
-        seen = [as_float32]
+        seen: list[Callable[[Column], Column]] = [as_float32]
         if not np.isnan(missing := float(self.getOrDefault("missing"))):
             seen.append(with_missing(float(np.float32(missing))))
         bins, extent = self._bins(bin_method, rows, binned, beside, seen)
@@ -98,7 +100,12 @@ class _Binned(_SparkXGBEstimator):
         return model
 
     def _bins(
-        self, bin_method: Any, rows: Any, binned: tuple[str, ...], beside: dict[str, str], seen: Any
+        self,
+        bin_method: str | Method | Bins,
+        rows: Any,
+        binned: tuple[str, ...],
+        beside: dict[str, str],
+        seen: Sequence[Callable[[Column], Column]],
     ) -> tuple[Bins, Ranges]:
         """Return the bins of the rows that are trained on, and their ranges."""
         if "validation_indicator_col" in beside:
