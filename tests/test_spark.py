@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import subprocess
 import sys
 from datetime import date
 from decimal import Decimal
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -247,7 +250,8 @@ def splits_of(booster):
 
 def check_thresholds(booster, bins, names):
     """Every threshold is a cut, or parts missing values from all others."""
-    for name, threshold in splits_of(booster)[["Feature", "Split"]].itertuples(index=False):
+    splits = splits_of(booster).dropna(subset="Split")  # those by category have none
+    for name, threshold in splits[["Feature", "Split"]].itertuples(index=False):
         cuts = bins.cuts[names.index(name)]
         ours = np.nextafter(cuts.astype(np.float32), np.float32(np.inf))
         assert np.float32(threshold) in ours or threshold > ours.max() or threshold < ours.min()
@@ -320,6 +324,27 @@ def test_classes_from_vectors_with_weights_and_validation_rows(spark, training, 
     assert model.getOrDefault("missing") == 0.0
 
 
+def test_categories_are_left_to_xgboost_and_ready_bins_are_taken(spark, training):
+    bins = Bins([[0.1, 1.0, 1e9], [1.0]], ["sun", "area"])  # in another order, and beyond all values
+    estimator = spark.SparkXGBRegressor(
+        features_col=["rooms", "area", "sun"], feature_types=["c", "q", "q"], bin_method=bins, n_estimators=3
+    )
+    model = estimator.fit(training)
+    splits = splits_of(model.get_booster())
+    assert set(splits["Feature"][splits["Category"].notna()]) == {"rooms"}
+    assert model.bins_.names == ("area", "sun")
+    check_thresholds(model.get_booster(), model.bins_, ["area", "sun"])
+
+
+def test_ranking(spark, training):
+    estimator = spark.SparkXGBRanker(
+        features_col=["area", "sun"], label_col="high", qid_col="rooms", max_bin=16, n_estimators=2
+    )
+    model = estimator.fit(training)
+    assert model.bins_.n_bins == (15, 15)
+    check_thresholds(model.get_booster(), model.bins_, ["area", "sun"])
+
+
 def test_without_the_flag_it_is_xgboosts_own(spark, training):
     from xgboost import spark as native
 
@@ -361,3 +386,23 @@ def test_what_cannot_be_trained_is_refused(spark, training, options, error, mess
 def test_infinite_values_are_refused(spark, training):
     with pytest.raises(ValueError, match="column 'rooms' holds infinite values.*clip them"):
         spark.SparkXGBRegressor(features_col=["rooms"]).fit(training.selectExpr("label", "double('inf') AS rooms"))
+
+
+# ---- what is said about it
+
+
+@pytest.mark.parametrize(("module", "extra"), [("pyspark", "spark"), ("xgboost", "xgboost")])
+def test_a_library_that_is_not_there_is_named_with_what_to_install(module, extra):
+    code = f"import sys; sys.modules[{module!r}] = None; from boostbins.spark import SparkXGBRegressor"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert f"is not installed: pip install 'boostbins[{extra}]'" in done.stderr
+
+
+def test_the_recipe_of_the_documentation_runs(session):
+    page = Path(__file__).parents[1] / "docs" / "spark.md"
+    if not page.exists():
+        pytest.skip("the documentation is not in the sources of a release")
+    (recipe,) = re.findall(r"```py\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    told = {}
+    exec(recipe, told)  # in this session
+    assert told["model"].bins_.names == told["bins"].names == ("area", "age")
