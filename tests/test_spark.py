@@ -33,7 +33,6 @@ def session():
         pytest.skip("needs Java")
     from pyspark.sql import SparkSession
 
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     settings = {
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # small work, done soon
@@ -45,10 +44,14 @@ def session():
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
-    session = SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
-    yield session
-    session.stop()
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("PYSPARK_PYTHON", sys.executable)
+        environment.setenv("PYSPARK_DRIVER_PYTHON", sys.executable)
+        environment.setenv("OMP_THREAD_LIMIT", "1")  # on few cores, threads wait for each other for seconds
+        session = SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
+        session.sparkContext.setLogLevel("ERROR")
+        yield session
+        session.stop()
 
 
 @pytest.fixture(scope="module")
@@ -272,7 +275,7 @@ def test_the_model_is_that_of_one_machine(fitted, training, houses):
     from boostbins.xgboost import XGBRegressor
 
     X, y = houses
-    one = XGBRegressor(bin_method="kmeans", **OPTIONS).fit(X, y)
+    one = XGBRegressor(bin_method="kmeans", n_jobs=1, **OPTIONS).fit(X, y)
     assert type(fitted) is SparkXGBRegressorModel
     assert fitted.bins_ == one.bins_
     check_thresholds(fitted.get_booster(), fitted.bins_, list(X))
@@ -313,7 +316,7 @@ def test_classes_from_vectors_with_weights_and_validation_rows(spark, training, 
     model = estimator.fit(df)
     test = np.arange(len(X)) % 5 == 0
     weight = 1.0 + X["rooms"] % 2
-    one = XGBClassifier(missing=0.0, **OPTIONS)
+    one = XGBClassifier(missing=0.0, n_jobs=1, **OPTIONS)
     one.fit(zeros[~test], (y > y.mean())[~test], sample_weight=weight[~test])
     assert [cuts.tolist() for cuts in model.bins_.cuts] == [cuts.tolist() for cuts in one.bins_.cuts]
     assert model.bins_.names == ("features[0]", "features[1]", "features[2]")
