@@ -35,6 +35,9 @@ ORDER = [
     "xgboost",
     "catboost",
     "sklearn",
+    "spark_frames",
+    "spark_xgboost",
+    "spark",
     "transformer",
     "features",
     "reporting",
@@ -56,6 +59,7 @@ def imports(path):
 
 
 ADAPTERS = {"lightgbm", "xgboost", "catboost", "sklearn"}
+ON_CLUSTERS = {"spark_xgboost": "xgboost"}  # the same library, so that its adapter's rules are told once
 
 
 COMMANDS = {"cli", "__main__"}  # users like any other
@@ -69,7 +73,7 @@ def test_dependencies_point_one_way():
             if imported == name or (name in COMMANDS and imported in {*boostbins.__all__, "__version__"}):
                 continue
             assert ORDER.index(imported) < ORDER.index(name), f"{name} imports {imported}"
-            assert imported not in ADAPTERS, f"{name} imports {imported}"
+            assert imported not in ADAPTERS or ON_CLUSTERS.get(name) == imported, f"{name} imports {imported}"
 
 
 def test_the_public_names_are_these():
@@ -94,6 +98,7 @@ def test_importing_it_loads_numpy_and_nothing_heavy():
         "lightgbm",
         "xgboost",
         "catboost",
+        "pyspark",
         "rich",
         "jinja2",
     }

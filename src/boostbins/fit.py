@@ -86,7 +86,7 @@ def fit_bins(
             source.batches(columns, beside, non_numeric=non_numeric, dates_as_numbers=dates_as_numbers)
         )
         _check_some(names)
-        max_cells = None if exact else max(_cells_for(n) for n in checked_max_bins(max_bins, names))
+        max_cells = None if exact else max(cells_for(n) for n in checked_max_bins(max_bins, names))
         summary = summarize_stream(
             batches, max_cells=max_cells, n_threads=n_threads, progress=progress, size=source.size
         )
@@ -170,7 +170,7 @@ def fit_summary(
 
     # Finer cells than asked for become those that it would have had: the cuts are the same, whatever is summed up.
     def summary_of(i: int) -> ColumnSummary:
-        return _as_coarse(summary.columns[i], None if exact else _cells_for(budgets[i]))
+        return _as_coarse(summary.columns[i], None if exact else cells_for(budgets[i]))
 
     return _cut(summary_of, summary.names, method, budgets, settle, n_threads)
 
@@ -194,7 +194,8 @@ def _cut(
     return Bins([cuts for cuts, _ in fitted], names, [stats for _, stats in fitted])
 
 
-def _cells_for(max_bins: int) -> int:
+def cells_for(max_bins: int) -> int:
+    """Return how many cells a summary needs to be cut into so many bins."""
     return max(MAX_CELLS, 4 * max_bins)
 
 
@@ -241,7 +242,7 @@ def fit_table(
     """
 
     def summary_of(i: int) -> ColumnSummary:
-        return summarize_column(table, i, weight, target, max_cells=None if exact else _cells_for(budgets[i]))
+        return summarize_column(table, i, weight, target, max_cells=None if exact else cells_for(budgets[i]))
 
     threads = checked_threads(n_threads)
     return _cut(summary_of, table.names, method, budgets, settle, threads if table.n_rows >= WORTH_THREADS else 1)

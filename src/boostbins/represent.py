@@ -7,9 +7,14 @@ thresholds, are those that part the raw values so.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
+from boostbins.adapter import Ranges
 from boostbins.bins import Bins
 from boostbins.columns import Table, as_float32
 from boostbins.inputs import Floats
@@ -46,3 +51,48 @@ def least_values(bins: Bins, low: Floats) -> list[NDArray[np.float32]]:
         values[1 : len(cuts) + 1] = above
         found.append(values)
     return found
+
+
+def for_raw_values(model: bytes, bins: Bins, extent: Ranges, above: NDArray[Any], places: Sequence[int]) -> bytes:
+    """Return a model of XGBoost's, trained on represented values, as one for raw values.
+
+    Its thresholds are the cuts, which part raw values as they parted those; anything else is an error. Only where it
+    parts missing values from all others, XGBoost places a threshold of its own: below the least value, or at twice the
+    greatest *represented* one, which raw values may lie beyond. The latter becomes `above`.
+
+    Parameters
+    ----------
+    model : bytes
+        As JSON.
+    bins : Bins
+        As the values were represented by.
+    extent : Ranges
+        Of the raw values that it was trained on.
+    above : array
+        A threshold above all values, for each column; NaN where there is no room.
+    places : sequence of int
+        Of the bins' columns among the model's features.
+    """
+    content = json.loads(model)
+    booster = content["learner"]["gradient_booster"]
+    trees = booster.get("gbtree", booster)["model"]["trees"]  # DART keeps them one level below
+    stand_ins = least_values(bins, extent.low)
+    least, greatest = (
+        [values[np.searchsorted(cuts, end)] for values, cuts, end in zip(stand_ins, bins.cuts, ends, strict=True)]
+        for ends in (extent.low, extent.high)
+    )
+    changed = False
+    for tree in trees:
+        thresholds = np.array(tree["split_conditions"], np.float32)
+        is_number = (np.array(tree["left_children"]) != -1) & (np.array(tree["split_type"]) == 0)
+        for node in np.flatnonzero(is_number):
+            column, threshold = places.index(tree["split_indices"][node]), thresholds[node]
+            if threshold > greatest[column] and np.isfinite(above[column]):
+                tree["split_conditions"][node] = float(above[column])
+                changed = True
+            elif least[column] < threshold <= greatest[column] and threshold not in stand_ins[column]:
+                raise RuntimeError(
+                    f"XGBoost split column {bins.names[column]!r} at {threshold}, which is none of its "
+                    f"{len(bins.cuts[column])} cuts; please report this, and use bin_method=None until it is mended"
+                )
+    return json.dumps(content).encode() if changed else model

@@ -63,7 +63,7 @@ __all__ = [
     "from_native",
 ]
 
-_MAX_BIN = 256  # XGBoost's default
+MAX_BIN = 256  # XGBoost's default
 _GREATEST = np.finfo(np.float32).max
 _NOT_IN_BATCHES = ("qid", "group", "label_lower_bound", "label_upper_bound", "feature_weights", "feature_types")
 _WITH_CUTS = (None, "auto", "hist", "gpu_hist")  # tree methods that take ready cuts
@@ -398,7 +398,7 @@ def _seen_as(missing: float | None) -> Callable[[Column], Column]:
 
 
 def _checked_max_bin(max_bin: Any) -> int:
-    max_bin = _MAX_BIN if max_bin is None else max_bin
+    max_bin = MAX_BIN if max_bin is None else max_bin
     if not isinstance(max_bin, int | np.integer):
         raise TypeError(f"max_bin must be a whole number, got {max_bin!r}")
     return int(max_bin)  # NumPy's go into no JSON
@@ -473,6 +473,11 @@ def _check_cuts(matrix: xgb.DMatrix, places: Sequence[int], bins: Bins, extent: 
     LIBRARY.compare(asked, _native_cuts(matrix), bins.names)
 
 
+def last_thresholds(extent: Ranges, bins: Bins) -> NDArray[np.float32]:
+    """Return a threshold for each column that parts missing values from all others; NaN where there is no room."""
+    return _next_up(_above(extent, bins))
+
+
 def _next_up(cuts: Floats) -> NDArray[np.float32]:
     return np.nextafter(cuts.astype(np.float32), np.float32(np.inf))
 
@@ -488,6 +493,14 @@ def _native_cuts(dmatrix: xgb.DMatrix) -> dict[int, Floats]:
 # ---- the estimators
 
 
+def check_takes_cuts(tree_method: str | None, booster: str | None) -> None:
+    """Refuse ways to train that take no ready cuts."""
+    if tree_method not in _WITH_CUTS:
+        raise ValueError(f"tree_method={tree_method!r} takes no ready cuts: use tree_method='hist', or bin_method=None")
+    if booster == "gblinear":
+        raise ValueError("booster='gblinear' has no bins: use 'gbtree' or 'dart', or bin_method=None")
+
+
 class _Flag(Flagged, XGBModel):
     """Stands between a class of XGBoost's and `XGBModel`: makes the training matrix ours."""
 
@@ -498,12 +511,7 @@ class _Flag(Flagged, XGBModel):
             return super()._create_dmatrix(ref=ref, **kwargs)
         if isinstance(kwargs["data"], xgb.DMatrix):
             raise TypeError("X must be data, not a ready-made DMatrix: its cuts are fixed. Give it to xgboost.train")
-        if self.tree_method not in _WITH_CUTS:
-            raise ValueError(
-                f"tree_method={self.tree_method!r} takes no ready cuts: use tree_method='hist', or bin_method=None"
-            )
-        if self.booster == "gblinear":
-            raise ValueError("booster='gblinear' has no bins: use 'gbtree' or 'dart', or bin_method=None")
+        check_takes_cuts(self.tree_method, self.booster)
         matrix = QuantileDMatrix(
             bin_method=self.bin_method,
             bin_cache=self.bin_cache,
