@@ -153,13 +153,16 @@ def constants() -> None:
     """Print what docs/scale.md reckons with: one thread, one lognormal column, 255 bins."""
     from boostbins import ColumnSummary, summarize
     from boostbins.methods import find_cuts, kmeans
+    from boostbins.summary import GrowingSummary
 
     rng = np.random.default_rng(0)
     x = rng.lognormal(0, 2, 4_000_000)
     a, b = ColumnSummary(x), ColumnSummary(rng.lognormal(0, 2, 4_000_000))
     batch = x[:ROW_GROUP].copy()
     many = best(lambda: ColumnSummary(x), 5)
-    some = best(lambda: a.extended(batch, None, None), 20)
+    growing = GrowingSummary(a.max_cells)
+    growing.add(x, None, None)
+    some = best(lambda: growing.add(batch, None, None), 20)
     merge = best(lambda: a + b, 20)
     cut = best(lambda: find_cuts(ColumnSummary.from_bytes(a.to_bytes()), kmeans, 255), 5)
     size = len(summarize({"x": x}).to_bytes())

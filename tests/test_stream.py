@@ -23,6 +23,7 @@ from pyarrow import csv, feather, parquet
 
 from boostbins import ColumnSummary, TableSummary, fit_bins, stream, summarize
 from boostbins.reading import FileError
+from boostbins.summary import MAX_CELLS, GrowingSummary
 
 N = 150_000
 
@@ -147,23 +148,31 @@ def test_cuts_do_not_depend_on_the_partitioning(values, borders, max_cells):
     st.integers(2, 40),
     st.sampled_from([0, 1, 2]),
 )
-def test_extending_a_summary_is_adding_to_it(before, after, max_cells, n_beside):
+def test_a_growing_summary_is_the_sum_of_its_batches(before, after, max_cells, n_beside):
     def arrays(rows):
         columns = np.array(rows, float).reshape(-1, 3)
         x, w, t = (np.ascontiguousarray(column) for column in columns.T)
         return x, w if n_beside else None, t if n_beside == 2 else None
 
-    start = ColumnSummary(*arrays(before), max_cells=max_cells)
-    assert start.extended(*arrays(after)) == start + ColumnSummary(*arrays(after), max_cells=max_cells)
+    growing = GrowingSummary(max_cells)
+    growing.add(*arrays(before))
+    first = ColumnSummary(*arrays(before), max_cells=max_cells)
+    assert growing.summary() == first
+    growing.add(*arrays(after))
+    both = first + ColumnSummary(*arrays(after), max_cells=max_cells)
+    assert growing.summary() == both
+    growing.add(*arrays(before))
+    assert growing.summary() == both + first
 
 
 @pytest.mark.parametrize("name", list(distributions(1)))
-def test_extending_many_rows_is_adding_them(name):
+def test_many_rows_in_batches_are_those_rows(name):
     first, second = distributions(140_000)[name], distributions(90_000, seed=1)[name]
-    both = ColumnSummary(np.concatenate([first, second]))
-    assert ColumnSummary(first).extended(second, None, None) == both
-    shifted = second * 1e3 + 7
-    assert ColumnSummary(first).extended(shifted, None, None) == ColumnSummary(np.concatenate([first, shifted]))
+    parts = [first, second, second * 1e3 + 7, first[:1000] * 1e6, -second]  # far beyond what was seen before
+    growing = GrowingSummary(MAX_CELLS)
+    for part in parts:
+        growing.add(part, None, None)
+    assert growing.summary() == ColumnSummary(np.concatenate(parts))
 
 
 # ---- weights, targets, columns

@@ -204,7 +204,7 @@ class Dataset(lgb.Dataset):
         """Set a reference Dataset whose cuts are those that the flag asks for, and return them."""
         assert self.bin_method is not None
         check_budgets([max(settings.max_bin - 3, 2)], f"max_bin={settings.max_bin}")
-        summary = rows.summarize(settings.n_threads, self.progress)
+        summary = rows.summarize(settings.max_bin, settings.n_threads, self.progress)
         extent = rows.extent
         bins = summarized_bins(
             self.bin_method,

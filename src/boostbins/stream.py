@@ -32,7 +32,7 @@ from boostbins.reading import (
     read_one,
     state_of,
 )
-from boostbins.summary import MAX_CELLS, ColumnSummary
+from boostbins.summary import MAX_CELLS, GrowingSummary
 from boostbins.table_summary import TableSummary
 from boostbins.threads import WORTH_THREADS, Progress, ahead, checked_threads, each
 
@@ -193,26 +193,23 @@ def summarize_stream(
         How a library sees a column.
     """
     threads = checked_threads(n_threads)
-    columns: list[ColumnSummary] = []
+    columns: list[GrowingSummary] = []
     names: tuple[str, ...] = ()
     done = 0
     for some in ahead(_joined(batches)):
         n_rows = sum(batch.table.n_rows for batch in some)
         weights, targets = _beside(some, weight, checked_weight), _beside(some, target, checked_target)
         names = some[0].table.names
-        known = columns
+        columns = columns or [GrowingSummary(max_cells) for _ in names]
 
-        def summarized(i: int) -> ColumnSummary:
-            column = _column(some, i, seen)  # noqa: B023 (done before the next)
-            if known:  # noqa: B023
-                return known[i].extended(column, weights, targets)  # noqa: B023
-            return ColumnSummary.of_checked(column, weights, targets, max_cells)  # noqa: B023
+        def add(i: int) -> None:
+            columns[i].add(_column(some, i, seen), weights, targets)  # noqa: B023 (done before the next)
 
-        columns = each(summarized, range(len(names)), threads if n_rows >= WORTH_THREADS else 1)
+        each(add, range(len(names)), threads if n_rows >= WORTH_THREADS else 1)
         done += sum(batch.size for batch in some)
         if progress is not None:
             progress(done, max(size, done), some[-1].where)
-    summary = TableSummary(columns, names)
+    summary = TableSummary(each(lambda i: columns[i].summary(), range(len(names)), threads), names)
     if len(summary) and summary.n_rows == 0:
         raise ValueError(f"{weight} is zero for every row: give some row a positive weight")
     return summary

@@ -10,6 +10,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from boostbins.adapter import Ranges, ranges
 from boostbins.columns import Column, Table, dense
+from boostbins.fit import cells_for
 from boostbins.inputs import Floats
 from boostbins.stream import Batch, RowNumbers, Stream, open_stream, summarize_stream
 from boostbins.table_summary import TableSummary
@@ -66,11 +67,11 @@ class Rows:
         """Yield the batches, the next one read while one is worked on."""
         return ahead(self.stream.batches(self.columns, self.beside))
 
-    def summarize(self, n_threads: int | None, progress: Progress | None) -> TableSummary:
-        """Make the first pass, and return the summary of all columns as the library sees them."""
+    def summarize(self, max_bins: int, n_threads: int | None, progress: Progress | None) -> TableSummary:
+        """Make the first pass, and return the summary of all columns as the library sees them, for so many bins."""
         return summarize_stream(
-            self._looked_at(), weight="weight", target="", n_threads=n_threads, progress=progress,
-            size=self.stream.size, seen=self.seen,
+            self._looked_at(), weight="weight", target="", max_cells=cells_for(max_bins), n_threads=n_threads,
+            progress=progress, size=self.stream.size, seen=self.seen,
         )  # fmt: skip
 
     def look(self) -> None:

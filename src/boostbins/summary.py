@@ -115,18 +115,6 @@ class ColumnSummary:
         merged = _core.merge(self._with_moments(width), other._with_moments(width), max_cells or _UNBOUNDED)
         return ColumnSummary._of(merged, max_cells)
 
-    def extended(self, column: NDArray[Any], weight: Floats | None, target: Floats | None) -> ColumnSummary:
-        """Return the summary of these rows too: the same as that of the column added, and faster.
-
-        Everything is checked already, as for `of_checked`.
-        """
-        width = 3 if target is not None else 1 if weight is not None else 0
-        if self.is_exact or self.max_cells is None or self._state[1].shape[1] != width or len(column) >= _ROWS_AT_ONCE:
-            return self + ColumnSummary.of_checked(column, weight, target, self.max_cells)
-        return ColumnSummary._of(
-            _core.extend(self._state, *_counted(column, weight, target), self.max_cells), self.max_cells
-        )
-
     def _repeated(self, times: int) -> ColumnSummary:
         """Return the summary of the same rows, each so many times."""
         cells, moments, level, sample, apart, apart_weight, span = self._state
@@ -348,6 +336,36 @@ class ColumnSummary:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ColumnSummary.from_bytes, (self.to_bytes(),)
+
+
+class GrowingSummary:
+    """The summary of rows that come one batch after another: the sum of the batches', and faster.
+
+    Once a column has more values than cells, the rows of a batch are counted where those before it were, and nothing
+    is added up before the end. Everything is checked already, as for `ColumnSummary.of_checked`.
+    """
+
+    def __init__(self, max_cells: int | None) -> None:
+        self.max_cells = max_cells
+        self._sum: ColumnSummary | None = None
+        self._growing: _core.Growing | None = None
+
+    def add(self, column: NDArray[Any], weight: Floats | None, target: Floats | None) -> None:
+        """Add a batch; either all have weights, or none has, and targets likewise."""
+        if self._growing is not None and self.max_cells is not None:
+            self._growing.add(*_counted(column, weight, target))
+            return
+        part = ColumnSummary.of_checked(column, weight, target, self.max_cells)
+        self._sum = part if self._sum is None else self._sum + part
+        if not self._sum.is_exact and self.max_cells is not None:
+            self._growing = _core.Growing(self._sum._state, self.max_cells)
+            self._sum = None
+
+    def summary(self) -> ColumnSummary:
+        """Return the summary of all batches."""
+        if self._growing is not None:
+            return ColumnSummary._of(self._growing.state(), self.max_cells)
+        return ColumnSummary([], max_cells=self.max_cells) if self._sum is None else self._sum
 
 
 _Rows = tuple[NDArray[Any], Floats | None, Floats | None]

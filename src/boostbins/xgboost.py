@@ -246,7 +246,7 @@ class _Streamed:
         if self.ref is None and bin_method is not None:
             check_budgets([self.max_bin - 1], f"max_bin={self.max_bin}")  # before anything is read
             n_threads = threads_of(self.options.get("nthread"))
-            summary = self.rows.summarize(n_threads, progress)
+            summary = self.rows.summarize(self.max_bin, n_threads, progress)
             budgets, limit = [self.max_bin - 1] * len(summary), f"max_bin={self.max_bin}"
             self.bins = summarized_bins(bin_method, summary, budgets, rule=IN_FLOAT32, limit=limit, n_threads=n_threads)
             values = _reference_columns(range(len(summary)), self.bins, self.rows.extent)

@@ -120,18 +120,38 @@ nb::tuple summarize(const Array& column, std::optional<Doubles> weights, std::op
     return state_of(std::move(summary));
 }
 
-// A summary that is not exact, and rows in any order.
-nb::tuple extend(const nb::tuple& state, const Array& column, std::optional<Doubles> weights,
-                 std::optional<Doubles> targets, size_t max_cells) {
-    const Rows rows = rows_of(column, weights, targets, false);
-    Summary summary = summary_of(state);
-    if (summary.list.n_moments != rows.n_moments()) throw nb::value_error("both must carry the same moments");
-    {
+// A summary that is not exact, to which rows are added in any order. Not for two threads at once.
+class Growing {
+  public:
+    Growing(const nb::tuple& state, size_t max_cells) : Growing(summary_of(state), max_cells) {}
+
+    void add(const Array& column, std::optional<Doubles> weights, std::optional<Doubles> targets) {
+        const Rows rows = rows_of(column, weights, targets, false);
+        if (rows.n_moments() != n_moments_) throw nb::value_error("all must carry the same moments");
         nb::gil_scoped_release release;
-        summary = Summarizer(rows, max_cells).onto(std::move(summary));
+        summarizer_->more(rows);
     }
-    return state_of(std::move(summary));
-}
+
+    nb::tuple state() {
+        Summary summary;
+        {
+            nb::gil_scoped_release release;
+            summary = summarizer_->so_far();
+        }
+        return state_of(std::move(summary));
+    }
+
+  private:
+    Growing(Summary&& summary, size_t max_cells)
+        : n_moments_(summary.list.n_moments),
+          summarizer_(std::make_unique<Summarizer>(Rows{}, max_cells, n_moments_)) {
+        if (summary.list.level == 0) throw nb::value_error("an exact summary has no cells to go on with");
+        summarizer_->begin(std::move(summary));
+    }
+
+    unsigned n_moments_;
+    std::unique_ptr<Summarizer> summarizer_;  // which points into itself
+};
 
 nb::tuple merge(const nb::tuple& a, const nb::tuple& b, size_t max_cells) {
     const Summary left = summary_of(a), right = summary_of(b);
@@ -214,7 +234,10 @@ NB_MODULE(_core, m) {
     using namespace boostbins;
     m.def("summarize", &summarize, "column"_a, "weights"_a.none(), "targets"_a.none(), "guide"_a.none(),
           "max_cells"_a);
-    m.def("extend", &extend, "state"_a, "column"_a, "weights"_a.none(), "targets"_a.none(), "max_cells"_a);
+    nb::class_<Growing>(m, "Growing")
+        .def(nb::init<const nb::tuple&, size_t>(), "state"_a, "max_cells"_a)
+        .def("add", &Growing::add, "column"_a, "weights"_a.none(), "targets"_a.none())
+        .def("state", &Growing::state);
     m.def("merge", &merge, "a"_a, "b"_a, "max_cells"_a);
     m.def("points", &points, "state"_a);
     m.def("cell_ends", &cell_ends, "state"_a);

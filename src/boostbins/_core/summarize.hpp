@@ -28,12 +28,9 @@ struct Summary {
 // Rows of positive weight; NaN and infinities among the values are counted apart.
 class Summarizer {
   public:
-    Summarizer(const Rows& rows, size_t max_cells)
-        : rows_(rows),
-          max_cells_(max_cells),
-          n_moments_(rows.n_moments()),
-          sample_(max_cells),
-          table_(rows_, 0) {
+    Summarizer(const Rows& rows, size_t max_cells) : Summarizer(rows, max_cells, rows.n_moments()) {}
+    Summarizer(const Rows& rows, size_t max_cells, unsigned n_moments)
+        : rows_(rows), max_cells_(max_cells), n_moments_(n_moments), sample_(max_cells), table_(rows_, 0) {
         out_.list.n_moments = n_moments_;
     }
 
@@ -69,21 +66,52 @@ class Summarizer {
         // Never coarser than the level of all the rows, which have more values.
         const int level = canonical_level(guide_.size(), key_at, 0, max_cells_);
         if (level > 0) sample_.offer_distinct(guide_.size(), key_at);
-        return guided(level);
+        restart(level);
+        count();
+        flush();
+        return finished();
     }
 
-    // From rows in any order and those of a summary that is not exact, whose cells are the guide.
-    Summary onto(Summary&& before) {
+    // To go on from a summary that is not exact, whose cells are the guide, with `more`.
+    void begin(Summary&& before) {
         guide_.reserve(before.list.cells.size());
         for (const Cell& cell : before.list.cells) guide_.push_back(cell.key);
         sample_.go_on(before.sample);
         out_ = std::move(before);
-        return guided(out_.list.level);
+        restart(out_.list.level);
+    }
+
+    // Adds rows in any order. Where cells have been counted so far they are counted on: nothing is added up
+    // yet.
+    void more(const Rows& rows) {
+        if (counted_ > kMostCounted - rows.values.size) {
+            flush();
+            restart(out_.list.level);
+        }
+        counted_ += rows.values.size;
+        rows_ = rows;
+        count();
+        beyond_ = merged(beyond_, sorted_outside(), std::numeric_limits<size_t>::max());
+        outside_.clear();
+        if (beyond_.cells.size() > max_cells_ / 4) {
+            flush();
+            restart(out_.list.level);
+        }
+    }
+
+    Summary so_far() {
+        flush();
+        restart(out_.list.level);
+        Summary summary = out_;
+        if (summary.list.level > 0) summary.sample = sample_.keys();
+        return summary;
     }
 
   private:
-    Summary guided(int level) {
-        restart(level);
+    static constexpr size_t kMostCounted = std::numeric_limits<std::uint32_t>::max();
+
+    // Counts the rows, where their cells are known.
+    void count() {
         Picked picked;
         each_block([&](const double* x, size_t begin, size_t n) {
             pick(x, begin, n, picked);
@@ -97,8 +125,6 @@ class Summarizer {
                 restart(out_.list.level);
             }
         });
-        flush();
-        return finished();
     }
 
     template <class Visit>
@@ -140,12 +166,17 @@ class Summarizer {
         table_ = ValueTable(rows_, level > 0 ? 0 : guide_.size());
         windows_ = level > 0 ? CellWindows(guide_, Level(level), n_moments_) : CellWindows();
         outside_.clear();
+        beyond_ = CellList();
+        beyond_.level = level;
+        beyond_.n_moments = n_moments_;
+        counted_ = 0;
     }
 
     // Adds the cells at hand to the list.
     void flush() {
         if (level_ == 0) return take(table_.sorted());
         take(sorted_outside());
+        take(std::move(beyond_));
         take(windows_.sorted());
     }
 
@@ -215,6 +246,8 @@ class Summarizer {
     ValueTable table_;                                  // at level 0
     CellWindows windows_;                               // at other levels
     std::vector<std::pair<uint64_t, size_t>> outside_;  // keys and rows, at other levels
+    CellList beyond_;                                   // what was outside of rows that are gone
+    size_t counted_ = 0;                                // rows, by the windows
     Summary out_;
 };
 
