@@ -85,7 +85,7 @@ def fit_bins(
             source.batches(columns, beside, non_numeric=non_numeric, dates_as_numbers=dates_as_numbers)
         )
         _check_some(names)
-        max_cells = None if exact else max(_cells_for(n) for n in checked_max_bins(max_bins, names))
+        max_cells = None if exact else max(cells_for(n) for n in checked_max_bins(max_bins, names))
         summary = summarize_stream(
             batches, max_cells=max_cells, n_threads=n_threads, progress=progress, size=source.size
         )
@@ -166,7 +166,7 @@ def fit_summary(
                     f"{column.max_cells}: summarize with max_cells={4 * budget}"
                 )
     # Finer cells than asked for become those that it would have had: the cuts are the same, whatever is summed up.
-    columns = [_as_coarse(column, None if exact else _cells_for(n)) for column, n in zip(summary, budgets, strict=True)]
+    columns = [_as_coarse(column, None if exact else cells_for(n)) for column, n in zip(summary, budgets, strict=True)]
     return _cut(columns.__getitem__, summary.names, method, budgets, settle, n_threads)
 
 
@@ -189,7 +189,8 @@ def _cut(
     return Bins([cuts for cuts, _ in fitted], names, [stats for _, stats in fitted])
 
 
-def _cells_for(max_bins: int) -> int:
+def cells_for(max_bins: int) -> int:
+    """Return how many cells a summary needs for so many bins."""
     return max(MAX_CELLS, 4 * max_bins)
 
 
@@ -236,7 +237,7 @@ def fit_table(
     """
 
     def summary_of(i: int) -> ColumnSummary:
-        return summarize_column(table, i, weight, target, max_cells=None if exact else _cells_for(budgets[i]))
+        return summarize_column(table, i, weight, target, max_cells=None if exact else cells_for(budgets[i]))
 
     threads = checked_threads(n_threads)
     return _cut(summary_of, table.names, method, budgets, settle, threads if table.n_rows >= WORTH_THREADS else 1)
