@@ -51,7 +51,7 @@ __all__ = [
     "from_native",
 ]
 
-_MAX_BIN = 256  # XGBoost's default
+MAX_BIN = 256  # XGBoost's default
 _GREATEST = np.finfo(np.float32).max
 _WITH_CUTS = (None, "auto", "hist", "gpu_hist")  # tree methods that take ready cuts
 
@@ -108,7 +108,7 @@ class QuantileDMatrix(xgb.QuantileDMatrix):
                 f"give the data itself, or bin_method=None"
             )
         data = _taken_by_quantile_matrices(data)
-        max_bin = _MAX_BIN if max_bin is None else max_bin
+        max_bin = MAX_BIN if max_bin is None else max_bin
         if not isinstance(max_bin, int | np.integer):
             raise TypeError(f"max_bin must be a whole number, got {max_bin!r}")
         max_bin = int(max_bin)  # NumPy's go into no JSON
@@ -126,7 +126,7 @@ class QuantileDMatrix(xgb.QuantileDMatrix):
             limit=f"max_bin={max_bin!r}",
             n_threads=n_threads,
         )
-        above = _above(extent, bins)
+        above = above_all(extent, bins)
         reference = features.reference(_reference_columns(table, bins, extent, above), max_bin)
         super().__init__(data, label, max_bin=max_bin, **{**kwargs, "ref": reference})
         asked = {
@@ -259,7 +259,7 @@ def _row_weight(kwargs: dict[str, Any], n_rows: int) -> NDArray[Any] | None:
 # ---- the reference
 
 
-def _above(extent: Ranges, bins: Bins) -> Floats:
+def above_all(extent: Ranges, bins: Bins) -> Floats:
     """Return a last cut for each column, above all values and cuts; NaN where there is no room, or nothing below."""
     last = np.array([cuts[-1] if len(cuts) else np.nan for cuts in bins.cuts])
     high = np.fmax(extent.high, last).astype(np.float32)
@@ -273,14 +273,15 @@ def _reference_columns(table: Table, bins: Bins, extent: Ranges, above: Floats) 
     """Return the values that make XGBoost cut as asked: one below all cuts, and each cut as XGBoost's."""
     columns = {}
     for i, place in enumerate(table.places):
-        cuts = _next_up(np.append(bins.cuts[i], above[i][np.isfinite(above[i])]))
+        cuts = next_up(np.append(bins.cuts[i], above[i][np.isfinite(above[i])]))
         if len(cuts):
             below = np.nextafter(cuts[0], np.float32(-np.inf))
             columns[place] = np.append(np.fmin(np.float32(extent.low[i]), below), cuts)
     return columns
 
 
-def _next_up(cuts: Floats) -> NDArray[np.float32]:
+def next_up(cuts: Floats) -> NDArray[np.float32]:
+    """Return cuts as XGBoost's, which parts `x < cut`."""
     return np.nextafter(cuts.astype(np.float32), np.float32(np.inf))
 
 
@@ -295,6 +296,16 @@ def _native_cuts(dmatrix: xgb.DMatrix) -> dict[int, Floats]:
 # ---- the estimators
 
 
+def check_has_cuts(model: XGBModel) -> None:
+    """Refuse the parameters with which XGBoost has no cuts, or none that are given to it."""
+    if model.tree_method not in _WITH_CUTS:
+        raise ValueError(
+            f"tree_method={model.tree_method!r} takes no ready cuts: use tree_method='hist', or bin_method=None"
+        )
+    if model.booster == "gblinear":
+        raise ValueError("booster='gblinear' has no bins: use 'gbtree' or 'dart', or bin_method=None")
+
+
 class _Flag(Flagged, XGBModel):
     """Stands between a class of XGBoost's and `XGBModel`: makes the training matrix ours."""
 
@@ -305,12 +316,7 @@ class _Flag(Flagged, XGBModel):
             return super()._create_dmatrix(ref=ref, **kwargs)
         if isinstance(kwargs["data"], xgb.DMatrix):
             raise TypeError("X must be data, not a ready-made DMatrix: its cuts are fixed. Give it to xgboost.train")
-        if self.tree_method not in _WITH_CUTS:
-            raise ValueError(
-                f"tree_method={self.tree_method!r} takes no ready cuts: use tree_method='hist', or bin_method=None"
-            )
-        if self.booster == "gblinear":
-            raise ValueError("booster='gblinear' has no bins: use 'gbtree' or 'dart', or bin_method=None")
+        check_has_cuts(self)
         matrix = QuantileDMatrix(
             bin_method=self.bin_method,
             bin_cache=self.bin_cache,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import dask
@@ -54,8 +54,18 @@ class Parts:
     """A table in partitions: what is read of each, and the numbers beside its rows."""
 
     reader: Reader
-    rows: list[Any]  # delayed partitions
+    rows: list[Any]  # delayed partitions, of the columns that are needed
     beside: dict[str, list[Any]]  # delayed numbers, by argument
+    places: tuple[int, ...]  # in X, of the columns to be cut
+
+    def seen(self, as_: Callable[[Column], Column]) -> Parts:
+        """Return the partitions as a library sees them."""
+        return replace(self, reader=replace(self.reader, seen=as_))
+
+    @property
+    def whole_reader(self) -> Reader:
+        """How a partition of X itself is read."""
+        return replace(self.reader, places=self.places)
 
 
 def opened(
@@ -89,7 +99,7 @@ def opened(
         if X.dtype.kind not in "biuf" and not (X.dtype.kind in "mM" and dates_as_numbers):
             raise TypeError(f"X must hold numbers, got dtype {X.dtype}: convert it first, e.g. with .astype(float)")
         reader = Reader(tuple(names[i] for i in chosen), tuple(chosen), None, dates_as_numbers)
-        return Parts(reader, partitions(X), others)
+        return Parts(reader, partitions(X), others, tuple(chosen))
     read = read_table(X._meta_nonempty.iloc[:, chosen], non_numeric=non_numeric, dates_as_numbers=dates_as_numbers)
     kept = [chosen[place] for place in read.places]
     labels = list(dict.fromkeys([*kept, *(names.index(name) for name in named.values())]))
@@ -98,7 +108,22 @@ def opened(
     numbers = {argument: [_column(part, labels.index(names.index(name))) for part in rows] for argument, name in named.items()}
     dtypes = tuple(frame._meta.dtypes.iloc[: len(kept)])
     reader = Reader(read.names, tuple(range(len(kept))), dtypes, dates_as_numbers)
-    return Parts(reader, rows, numbers | others)
+    return Parts(reader, rows, numbers | others, tuple(kept))
+
+
+def features(X: Any, sample_weight: Any, leave_out: Collection[int], way_out: str) -> Parts:
+    """Return the columns that an estimator cuts: all but those at some places; what is no number is refused."""
+    if isinstance(X, da.Array) and (is_sparse(X._meta) or type(X._meta).__module__.startswith("sparse")):
+        raise TypeError("X holds sparse chunks, which bin_method cannot cut: make them dense, or give bin_method=None")
+    names = [f"x{i}" for i in range(X.shape[1])] if isinstance(X, da.Array) else [str(name) for name in X.columns]
+    columns = [name for place, name in enumerate(names) if place not in leave_out]
+    parts = opened(X, columns, {"sample_weight": sample_weight}, non_numeric="skip")
+    if odd := [name for name in columns if name not in parts.reader.names]:
+        kind = X._meta.dtypes.iloc[names.index(odd[0])]
+        raise TypeError(f"X, column {odd[0]!r} of type {kind} cannot be cut: {way_out}, or give bin_method=None")
+    if not columns:
+        raise ValueError("X has no columns to bin: give bin_method=None")
+    return parts
 
 
 def checked_collection(X: Any) -> Any:
@@ -150,11 +175,6 @@ def _beside(value: Any, argument: str, X: Any) -> list[Any]:
 @dask.delayed
 def _column(part: Any, place: int) -> Any:
     return part.iloc[:, place]
-
-
-def is_sparse_collection(X: Any) -> bool:
-    """Return whether the chunks of an array are sparse matrices."""
-    return isinstance(X, da.Array) and (is_sparse(X._meta) or type(X._meta).__module__.startswith("sparse"))
 
 
 # ---- partitions that are changed before a library sees them
