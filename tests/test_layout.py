@@ -34,6 +34,7 @@ ORDER = [
     "xgboost",
     "catboost",
     "sklearn",
+    "dask",
     "transformer",
     "features",
     "reporting",
@@ -54,7 +55,7 @@ def imports(path):
             yield from names
 
 
-ADAPTERS = {"lightgbm", "xgboost", "catboost", "sklearn"}
+ADAPTERS = {"lightgbm", "xgboost", "catboost", "sklearn"}  # which only "dask" builds on
 
 
 COMMANDS = {"cli", "__main__"}  # users like any other
@@ -68,7 +69,7 @@ def test_dependencies_point_one_way():
             if imported == name or (name in COMMANDS and imported in {*boostbins.__all__, "__version__"}):
                 continue
             assert ORDER.index(imported) < ORDER.index(name), f"{name} imports {imported}"
-            assert imported not in ADAPTERS, f"{name} imports {imported}"
+            assert imported not in ADAPTERS or name == "dask", f"{name} imports {imported}"
 
 
 def test_the_public_names_are_these():
@@ -93,10 +94,19 @@ def test_importing_it_loads_numpy_and_nothing_heavy():
         "lightgbm",
         "xgboost",
         "catboost",
+        "dask",
+        "distributed",
         "rich",
         "jinja2",
     }
     assert not heavy & set(loaded)
+
+
+def test_each_library_on_dask_needs_no_other():
+    code = "import sys, boostbins.dask; boostbins.dask.{}; print(*sys.modules)"
+    for name, other in {"fit_bins": "xgboost", "summarize": "lightgbm", "XGBRegressor": "lightgbm"}.items():
+        done = subprocess.run([sys.executable, "-c", code.format(name)], capture_output=True, text=True, check=True)
+        assert other not in done.stdout.split()
 
 
 def test_the_reproduction_uses_public_names_only():

@@ -111,7 +111,7 @@ class Dataset(lgb.Dataset):
         if ready or self.bin_method is None or self.data is None:
             super().construct()
             return self
-        settings = _Settings(self.params or {})
+        settings = Settings(self.params or {})
         settings.check()
         categorical = _categorical_places(self)
         table = _seen_by_lightgbm(self.data, settings, categorical)
@@ -119,10 +119,10 @@ class Dataset(lgb.Dataset):
         bins = requested_bins(
             self.bin_method,
             table,
-            _budgets(extent, settings),
+            budgets_of(extent, settings),
             sample_weight=self.weight,
             bin_cache=self.bin_cache,
-            rule=Rule("LightGBM", lambda i, cuts: _with_zero_cuts(cuts, extent.low[i], extent.high[i])),
+            rule=Rule("LightGBM", lambda i, cuts: with_zero_cuts(cuts, extent.low[i], extent.high[i])),
             limit=f"max_bin={settings.max_bin}",
             n_threads=settings.n_threads,
         )
@@ -133,7 +133,7 @@ class Dataset(lgb.Dataset):
         self.bins_ = bins
         return self
 
-    def _construct_with(self, bins: Bins, sample: _Sample, settings: _Settings) -> None:
+    def _construct_with(self, bins: Bins, sample: _Sample, settings: Settings) -> None:
         """Have LightGBM build the dataset with these cuts: those of a reference, but where it can bundle columns."""
         with tempfile.TemporaryDirectory(prefix="boostbins-") as folder:
             forced = _forced(bins, sample, settings, Path(folder) / "cuts.json")
@@ -182,7 +182,7 @@ def from_native(dataset: lgb.Dataset) -> Bins:
 # ---- what LightGBM is told
 
 
-class _Settings:
+class Settings:
     """The parameters of LightGBM that matter here, by whichever alias."""
 
     def __init__(self, params: Mapping[str, Any]) -> None:
@@ -193,10 +193,12 @@ class _Settings:
         self.n_threads = threads_of(self.get("num_threads", None))
 
     def get(self, name: str, default: Any) -> Any:
+        """Return a parameter."""
         given = [self.params[alias] for alias in _aliases(name) if self.params.get(alias) is not None]
         return given[0] if given else default
 
     def is_on(self, name: str, default: bool) -> bool:
+        """Return a parameter that is true or false."""
         return str(self.get(name, default)).lower() in ("true", "1", "+", "yes", "t", "on")
 
     def replaced(self, **values: Any) -> dict[str, Any]:
@@ -230,7 +232,7 @@ def _categorical_places(dataset: lgb.Dataset) -> list[int]:
             f"data must be an array, a frame or a sparse matrix for bin_method, got {type(dataset.data).__name__}: "
             f"load it first, or give bin_method=None"
         )
-    settings = _Settings(dataset.params or {})
+    settings = Settings(dataset.params or {})
     rows = first_rows(dataset.data, 2)
     head = lgb.Dataset(
         rows,
@@ -239,7 +241,7 @@ def _categorical_places(dataset: lgb.Dataset) -> list[int]:
         categorical_feature=dataset.categorical_feature,
         params=_unsaid(settings.replaced(verbosity=-1, feature_pre_filter=False)),
     ).construct()
-    given = _Settings(head.params).get("categorical_feature", settings.get("categorical_feature", []))
+    given = Settings(head.params).get("categorical_feature", settings.get("categorical_feature", []))
     given = given.split(",") if isinstance(given, str) else given
     places = (int(place) for place in np.atleast_1d(np.array(given, dtype=np.intp)))
     return sorted(place for place in places if place < head.num_feature())
@@ -251,7 +253,7 @@ def _unsaid(params: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in params.items() if key not in said}
 
 
-def _seen_by_lightgbm(data: Any, settings: _Settings, categorical: list[int]) -> Table:
+def _seen_by_lightgbm(data: Any, settings: Settings, categorical: list[int]) -> Table:
     table = feature_table(_with_numbered_order(data), categorical)
     if isinstance(data, np.ndarray) and data.dtype not in (np.float32, np.float64):
         table = table.seen(as_float32)
@@ -270,13 +272,15 @@ def _with_numbered_order(data: Any) -> Any:
     return data
 
 
-def _budgets(extent: Ranges, settings: _Settings) -> list[int]:
+def budgets_of(extent: Ranges, settings: Settings) -> list[int]:
+    """Return how many bins are left for the values of each column."""
     zero_cuts = (extent.low < -_ZERO).astype(int) + (extent.high > _ZERO)
     missing = extent.missing & settings.missing_has_bin
     return [int(n) for n in np.maximum(settings.max_bin - zero_cuts - missing, 2)]
 
 
-def _with_zero_cuts(cuts: Floats, low: float, high: float) -> Floats:
+def with_zero_cuts(cuts: Floats, low: float, high: float) -> Floats:
+    """Return cuts of a column as LightGBM uses them."""
     zero_cuts = [-_ZERO] * bool(low < -_ZERO) + [_ZERO] * bool(high > _ZERO)
     return np.unique(np.concatenate([cuts[np.abs(cuts) > _ZERO], zero_cuts]))
 
@@ -301,7 +305,7 @@ class _Sample:
         bins: Bins,
         extent: Ranges,
         categorical: list[int],
-        settings: _Settings,
+        settings: Settings,
     ) -> None:
         self.table, self.bins, self.extent, self.categorical = table, bins, extent, categorical
         self.data = dataset.data
@@ -370,7 +374,7 @@ def _taken(column: Column, rows: NDArray[np.intp]) -> NDArray[Any]:
     return dense[rows]
 
 
-def _forced(bins: Bins, sample: _Sample, settings: _Settings, path: Path) -> dict[str, Any]:
+def _forced(bins: Bins, sample: _Sample, settings: Settings, path: Path) -> dict[str, Any]:
     """Return the parameters that make LightGBM cut as asked, on rows that show what there is in each column."""
     missing = sample.extent.missing & settings.missing_has_bin
     bounds, max_bin_by_feature = [], [settings.max_bin] * sample.n_features
@@ -387,10 +391,10 @@ def _forced(bins: Bins, sample: _Sample, settings: _Settings, path: Path) -> dic
 def _reference(dataset: lgb.Dataset, sample: _Sample, params: dict[str, Any]) -> lgb.Dataset:
     """Return a small Dataset that has the cuts, and what LightGBM else learns from rows."""
     matrix = sample.matrix()
-    settings = _Settings(_unsaid(params))
+    settings = Settings(_unsaid(params))
     params = settings.replaced(feature_pre_filter=False)  # it would count the few rows of the reference
     if sample.at_most < matrix.shape[0]:
-        params = _Settings(params).replaced(bin_construct_sample_cnt=matrix.shape[0])
+        params = Settings(params).replaced(bin_construct_sample_cnt=matrix.shape[0])
     reference = lgb.Dataset(
         matrix, np.zeros(matrix.shape[0]), categorical_feature=sample.categorical or "auto", params=params
     ).construct()

@@ -10,9 +10,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 try:
-    import dask.array
-    import dask.dataframe
-    import distributed  # noqa: F401
+    for _needed in ("dask.array", "dask.dataframe", "distributed"):
+        import_module(_needed)
 except ImportError as error:
     raise ImportError(f"Dask is not installed, or not all of it ({error}): pip install 'boostbins[dask]'") from error
 

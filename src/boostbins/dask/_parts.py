@@ -9,6 +9,7 @@ from typing import Any
 import dask
 import dask.array as da
 import dask.dataframe as dd
+import distributed
 import numpy as np
 from numpy.typing import NDArray
 
@@ -44,7 +45,7 @@ class Reader:
         odd = {
             name: dtype
             for name, dtype, here in zip(part.columns, self.dtypes, part.dtypes, strict=True)
-            if here == object and dtype != object and part[name].isna().all()
+            if here.kind == "O" and dtype.kind != "O" and part[name].isna().all()
         }
         return part.astype({name: dtype if dtype.kind == "f" else np.float64 for name, dtype in odd.items()})
 
@@ -105,7 +106,10 @@ def opened(
     labels = list(dict.fromkeys([*kept, *(names.index(name) for name in named.values())]))
     frame = X[[X.columns[place] for place in labels]]
     rows = partitions(frame, alone=not others)
-    numbers = {argument: [_column(part, labels.index(names.index(name))) for part in rows] for argument, name in named.items()}
+    numbers = {
+        argument: [dask.delayed(_column)(part, labels.index(names.index(name))) for part in rows]
+        for argument, name in named.items()
+    }
     dtypes = tuple(frame._meta.dtypes.iloc[: len(kept)])
     reader = Reader(read.names, tuple(range(len(kept))), dtypes, dates_as_numbers)
     return Parts(reader, rows, numbers | others, tuple(kept))
@@ -172,7 +176,6 @@ def _beside(value: Any, argument: str, X: Any) -> list[Any]:
     return partitions(value)
 
 
-@dask.delayed
 def _column(part: Any, place: int) -> Any:
     return part.iloc[:, place]
 
@@ -203,9 +206,17 @@ class Replaced:
             if place not in self.reader.places:
                 frame.insert(place, part.columns[place], part.iloc[:, place])
         for number, column in enumerate(beside):
+            if len(column) != len(frame):
+                raise ValueError(
+                    f"y, and all that is given beside X, must have one entry per row: a partition of X has "
+                    f"{len(frame)} rows, and that of {column.name!r} {len(column)}"
+                )
             frame[_BESIDE.format(number)] = column.array  # by position, whatever its index
         return frame
 
+
+PER_GROUP = ("group", "eval_group")
+"""Arguments with an entry per group of rows, not per row."""
 
 _BESIDE = "beside the columns of X: {}"
 
@@ -221,11 +232,15 @@ def replaced(X: Any, numbers: Replaced, beside: Numbers, client: Any) -> tuple[A
         meta = np.empty((0, X.shape[1]), np.float32)
         changed = X.map_blocks(numbers, dtype=np.float32, meta=meta)
         return changed, {argument: _as_it_is(value) for argument, value in given.items()}
-    series = {argument: value for argument, value in given.items() if isinstance(value, dd.Series)}
+    per_row = {argument: value for argument, value in given.items() if argument not in PER_GROUP}
+    series = {argument: value for argument, value in per_row.items() if isinstance(value, dd.Series)}
     columns = [_beside(value, argument, X) for argument, value in series.items()]
     parts = [dask.delayed(numbers)(*rows) for rows in zip(partitions(X), *columns, strict=True)]
     meta = numbers(X._meta, *(value._meta for value in series.values()))
     whole = client.persist(dd.from_delayed(parts, meta=meta, divisions=X.divisions, verify_meta=False))
+    for future in distributed.wait(client.futures_of(whole)).done:
+        if future.status == "error":
+            future.result()  # raises; the libraries would say less
     selected = {argument: whole[_BESIDE.format(number)] for number, argument in enumerate(series)}
     rest = {argument: _as_it_is(value) for argument, value in given.items() if argument not in series}
     return whole[list(X.columns)], selected | rest

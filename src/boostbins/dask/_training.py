@@ -20,7 +20,9 @@ BESIDE_EVALUATION: Mapping[str, str] = {
 _BESIDE = ("sample_weight", "base_margin", "qid", "init_score", "group")
 
 
-def with_numbers(X: Any, y: Any, kwargs: Mapping[str, Any], numbers: Replaced, client: Any) -> tuple[Any, Any, dict[str, Any]]:
+def with_numbers(
+    X: Any, y: Any, kwargs: Mapping[str, Any], numbers: Replaced, client: Any
+) -> tuple[Any, Any, dict[str, Any]]:
     """Return the arguments of `fit` with X, and that of each evaluation set, replaced.
 
     An evaluation set that is the training set stays the same object, by which the libraries know it.
