@@ -14,7 +14,7 @@ from boostbins.bins import Bins
 from boostbins.columns import NonNumeric, Table
 from boostbins.dask._parts import Parts, Reader, opened
 from boostbins.fit import cells_for, checked_max_bins, fit_summary
-from boostbins.inputs import Floats, checked_target, checked_weight
+from boostbins.inputs import checked_target, checked_weight
 from boostbins.methods import Method, method_named
 from boostbins.summary import MAX_CELLS, ColumnSummary
 from boostbins.table_summary import TableSummary, summarize_table
@@ -109,7 +109,7 @@ def summarize(
 def requested_bins(
     bin_method: BinMethod,
     parts: Parts,
-    cut: Callable[[TableSummary, Ranges], Bins],
+    cut: Callable[[str | Method | Bins, TableSummary, Ranges], Bins],
     max_bin: int,
     client: Any,
 ) -> tuple[Bins, Ranges]:
@@ -117,12 +117,16 @@ def requested_bins(
 
     `cut` makes them of a summary and the ranges, of some columns; ready bins are only made to fit the ranges.
     """
+    assert bin_method is not None
     if not isinstance(bin_method, Bins):
-        found = _cut_on_cluster(parts, cut, cells_for(max_bin), client)
+        found = _cut_on_cluster(parts, partial(cut, bin_method), cells_for(max_bin), client)
         return _joined([bins for bins, _ in found]), _side_by_side([extent for _, extent in found])
     extents = computed([dask.delayed(_extent)(part) for part in _summed(parts, 0)], client)
     extent = _side_by_side(extents)
-    return cut(_empty(parts.reader.names, None), extent), extent
+    names = parts.reader.names
+    if parts.reader.dtypes is None and len(bin_method) == len(names):  # an array has no names of its own
+        bin_method = Bins(bin_method.cuts, names, bin_method.stats)
+    return cut(bin_method, _empty(names, None), extent), extent
 
 
 def computed(values: list[Any], client: Any) -> list[Any]:
@@ -199,10 +203,19 @@ def _summarized(part: Any, weight: Any, target: Any, reader: Reader, max_cells: 
 
 
 def _of_table(table: Table, weight: Any, target: Any, max_cells: int | None) -> _Part:
-    weights: Floats | None = None if weight is None else checked_weight(weight, table.n_rows, "sample_weight")
-    targets: Floats | None = None if target is None else checked_target(target, table.n_rows, "y")
+    weights = None if weight is None else checked_weight(_plain(weight), table.n_rows, "sample_weight")
+    targets = None if target is None else checked_target(_plain(target), table.n_rows, "y")
     summary = summarize_table(table, weights, targets, max_cells=max_cells, n_threads=1)
     return _Part(summary, summarized_ranges(summary) if weight is None else ranges(table, 1))
+
+
+def _plain(values: Any) -> Any:
+    """Return a series of pandas' own types of numbers as an array."""
+    return (
+        values.to_numpy(np.float64, na_value=np.nan)
+        if hasattr(values, "iloc") and values.dtype.kind in "biuf"
+        else values
+    )
 
 
 def _empty(names: Sequence[str], max_cells: int | None) -> TableSummary:

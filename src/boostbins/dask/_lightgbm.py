@@ -21,7 +21,7 @@ import numpy as np
 from lightgbm import dask as native
 from numpy.typing import NDArray
 
-from boostbins.adapter import FLAGS, BinMethod, Flagged, Ranges, Rule, summarized_bins, with_flag
+from boostbins.adapter import FLAGS, Flagged, Ranges, Rule, summarized_bins, with_flag
 from boostbins.bins import Bins
 from boostbins.columns import Table, as_float32
 from boostbins.dask._fit import requested_bins
@@ -29,6 +29,7 @@ from boostbins.dask._lightgbm_model import FIRST, in_raw_values
 from boostbins.dask._parts import Replaced, checked_collection, features
 from boostbins.dask._training import with_numbers
 from boostbins.lightgbm import LIBRARY, Settings, budgets_of, with_zero_cuts
+from boostbins.methods import Method
 from boostbins.table_summary import TableSummary
 
 __all__ = ["LGBMClassifier", "LGBMRanker", "LGBMRegressor"]
@@ -54,7 +55,7 @@ class _Coded(Flagged):
         parts = features(X, kwargs.get("sample_weight"), (), "make it numbers")
         if X.ndim == 2 and parts.reader.dtypes is None and X.dtype not in (np.float32, np.float64):
             parts = parts.seen(as_float32)
-        cut = partial(_cut, bin_method=self.bin_method, settings=settings)
+        cut = partial(_cut, settings=settings)
         bins, extent = requested_bins(self.bin_method, parts, cut, settings.max_bin, client)
         numbers = Replaced(parts.whole_reader, partial(_codes, bins=bins, missing=extent.missing))
         X, y, kwargs = with_numbers(X, y, kwargs, numbers, client)
@@ -135,8 +136,7 @@ def _check(settings: Settings, kwargs: dict[str, Any]) -> None:
 # ---- bins and codes
 
 
-def _cut(summary: TableSummary, extent: Ranges, bin_method: BinMethod, settings: Settings) -> Bins:
-    assert bin_method is not None
+def _cut(bin_method: str | Method | Bins, summary: TableSummary, extent: Ranges, settings: Settings) -> Bins:
     rule = Rule("LightGBM", lambda i, cuts: with_zero_cuts(cuts, extent.low[i], extent.high[i]))
     budgets, limit = budgets_of(extent, settings), f"max_bin={settings.max_bin}"
     return summarized_bins(bin_method, summary, budgets, rule=rule, limit=limit, n_threads=1)

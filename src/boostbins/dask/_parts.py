@@ -36,18 +36,20 @@ class Reader:
         if self.dtypes is None:
             table = read_table(part, dates_as_numbers=self.dates_as_numbers).chosen(self.places)
         else:
-            table = read_table(self._as_told(part.iloc[:, list(self.places)]), dates_as_numbers=self.dates_as_numbers)
+            if self.places != tuple(range(part.shape[1])):
+                part = part.iloc[:, list(self.places)]
+            table = read_table(self._as_told(part), dates_as_numbers=self.dates_as_numbers)
         return table if self.seen is None else table.seen(self.seen)
 
     def _as_told(self, part: Any) -> Any:
         """Return a frame of the types that it should have: one that is all None here knows no better."""
         assert self.dtypes is not None
-        odd = {
-            name: dtype
+        odd = [
+            name
             for name, dtype, here in zip(part.columns, self.dtypes, part.dtypes, strict=True)
             if here.kind == "O" and dtype.kind != "O" and part[name].isna().all()
-        }
-        return part.astype({name: dtype if dtype.kind == "f" else np.float64 for name, dtype in odd.items()})
+        ]
+        return part.astype(dict.fromkeys(odd, np.float64)) if odd else part
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ def opened(
             if name not in names:
                 shown = ", ".join(map(repr, names[:10]))
                 raise ValueError(f"{argument}: there is no column {name!r}; there are {shown}")
-    chosen = [names.index(name) for name in columns or names if name not in named.values()]
+    chosen = [names.index(name) for name in (names if columns is None else columns) if name not in named.values()]
     others = {argument: _beside(value, argument, X) for argument, value in given.items() if argument not in named}
     if isinstance(X, da.Array):
         if X.dtype.kind not in "biuf" and not (X.dtype.kind in "mM" and dates_as_numbers):
@@ -121,12 +123,12 @@ def features(X: Any, sample_weight: Any, leave_out: Collection[int], way_out: st
         raise TypeError("X holds sparse chunks, which bin_method cannot cut: make them dense, or give bin_method=None")
     names = [f"x{i}" for i in range(X.shape[1])] if isinstance(X, da.Array) else [str(name) for name in X.columns]
     columns = [name for place, name in enumerate(names) if place not in leave_out]
+    if not columns:
+        raise ValueError("X has no columns to bin: give bin_method=None")
     parts = opened(X, columns, {"sample_weight": sample_weight}, non_numeric="skip")
     if odd := [name for name in columns if name not in parts.reader.names]:
         kind = X._meta.dtypes.iloc[names.index(odd[0])]
         raise TypeError(f"X, column {odd[0]!r} of type {kind} cannot be cut: {way_out}, or give bin_method=None")
-    if not columns:
-        raise ValueError("X has no columns to bin: give bin_method=None")
     return parts
 
 

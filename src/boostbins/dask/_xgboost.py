@@ -15,12 +15,13 @@ import dask.array as da
 import numpy as np
 from xgboost import dask as native
 
-from boostbins.adapter import FLAGS, IN_FLOAT32, BinMethod, Flagged, Ranges, summarized_bins, with_flag
+from boostbins.adapter import FLAGS, IN_FLOAT32, Flagged, Ranges, summarized_bins, with_flag
 from boostbins.bins import Bins
 from boostbins.columns import Column, as_float32, with_missing
 from boostbins.dask._fit import requested_bins
 from boostbins.dask._parts import Replaced, checked_collection, features
 from boostbins.dask._training import with_numbers
+from boostbins.methods import Method
 from boostbins.represent import least_values, represented
 from boostbins.table_summary import TableSummary
 from boostbins.xgboost import LIBRARY, MAX_BIN, above_all, check_has_cuts, next_up
@@ -47,9 +48,7 @@ class _Represented(Flagged):
             _categorical(this, X),
             "make it numbers, or categorical with enable_categorical=True",
         ).seen(partial(_seen, missing=this.missing))
-        bins, extent = requested_bins(
-            self.bin_method, parts, partial(_cut, bin_method=self.bin_method, max_bin=max_bin), max_bin, client
-        )
+        bins, extent = requested_bins(self.bin_method, parts, partial(_cut, max_bin=max_bin), max_bin, client)
         _check_finite(extent, bins)
         numbers = Replaced(parts.whole_reader, partial(represented, bins=bins, low=extent.low))
         X, y, kwargs = with_numbers(X, y, kwargs, numbers, client)
@@ -105,8 +104,7 @@ def _seen(column: Column, missing: float | None) -> Column:
     return column if missing is None or np.isnan(missing) else with_missing(float(np.float32(missing)))(column)
 
 
-def _cut(summary: TableSummary, extent: Ranges, bin_method: BinMethod, max_bin: int) -> Bins:
-    assert bin_method is not None
+def _cut(bin_method: str | Method | Bins, summary: TableSummary, extent: Ranges, max_bin: int) -> Bins:
     budgets = [max_bin - 1] * len(summary)
     return summarized_bins(bin_method, summary, budgets, rule=IN_FLOAT32, limit=f"max_bin={max_bin}", n_threads=1)
 
