@@ -7,7 +7,8 @@ from typing import Any
 
 from boostbins.dask._parts import Replaced, checked_collection, replaced
 
-BESIDE_EVALUATION: Mapping[str, str] = {
+# Arguments that are lists, an entry per evaluation set, and what an entry is called for the training set.
+_OF_TRAINING: Mapping[str, str] = {
     "sample_weight_eval_set": "sample_weight",  # XGBoost's
     "base_margin_eval_set": "base_margin",
     "eval_qid": "qid",
@@ -15,8 +16,6 @@ BESIDE_EVALUATION: Mapping[str, str] = {
     "eval_init_score": "init_score",
     "eval_group": "group",
 }
-"""Arguments that are lists, an entry per evaluation set, and what the entry is for the training set."""
-
 _BESIDE = ("sample_weight", "base_margin", "qid", "init_score", "group")
 
 
@@ -31,16 +30,15 @@ def with_numbers(
     train = {"y": y, **{name: given[name] for name in _BESIDE if given.get(name) is not None}}
     new_X, new = replaced(X, numbers, train, client)
     evaluations = _evaluations(given)
-    lists: dict[str, list[Any]] = {name: list(given[name]) for name in BESIDE_EVALUATION if given.get(name) is not None}
+    lists: dict[str, list[Any]] = {name: list(given[name]) for name in _OF_TRAINING if given.get(name) is not None}
     new_evaluations = []
     for number, (X_of, y_of) in enumerate(evaluations):
         own = {"y": y_of, **{name: values[number] for name, values in lists.items()}}
-        if X_of is X and y_of is y:
-            new_evaluations.append((new_X, new["y"]))
-            own = {name: new.get(BESIDE_EVALUATION.get(name, name)) for name in own}
+        if X_of is X and all(value is train.get(_OF_TRAINING.get(name, name)) for name, value in own.items()):
+            own_X, own = new_X, {name: new.get(_OF_TRAINING.get(name, name)) for name in own}
         else:
             own_X, own = replaced(checked_collection(X_of), numbers, own, client)
-            new_evaluations.append((own_X, own["y"]))
+        new_evaluations.append((own_X, own["y"]))
         for name, values in lists.items():
             values[number] = own.get(name)
     changed = {**{name: value for name, value in new.items() if name != "y"}, **lists}
