@@ -35,6 +35,7 @@ ORDER = [
     "xgboost",
     "catboost",
     "sklearn",
+    "dask",
     "spark_frames",
     "spark_xgboost",
     "spark",
@@ -59,7 +60,7 @@ def imports(path):
 
 
 ADAPTERS = {"lightgbm", "xgboost", "catboost", "sklearn"}
-ON_CLUSTERS = {"spark_xgboost": "xgboost"}  # the same library, so that its adapter's rules are told once
+ON_CLUSTERS = {"dask": {"lightgbm", "xgboost"}, "spark_xgboost": {"xgboost"}}  # so that a library's rules are told once
 
 
 COMMANDS = {"cli", "__main__"}  # users like any other
@@ -73,7 +74,7 @@ def test_dependencies_point_one_way():
             if imported == name or (name in COMMANDS and imported in {*boostbins.__all__, "__version__"}):
                 continue
             assert ORDER.index(imported) < ORDER.index(name), f"{name} imports {imported}"
-            assert imported not in ADAPTERS or ON_CLUSTERS.get(name) == imported, f"{name} imports {imported}"
+            assert imported not in ADAPTERS or imported in ON_CLUSTERS.get(name, ()), f"{name} imports {imported}"
 
 
 def test_the_public_names_are_these():
@@ -98,11 +99,20 @@ def test_importing_it_loads_numpy_and_nothing_heavy():
         "lightgbm",
         "xgboost",
         "catboost",
+        "dask",
+        "distributed",
         "pyspark",
         "rich",
         "jinja2",
     }
     assert not heavy & set(loaded)
+
+
+def test_each_library_on_dask_needs_no_other():
+    code = "import sys, boostbins.dask; boostbins.dask.{}; print(*sys.modules)"
+    for name, other in {"fit_bins": "xgboost", "summarize": "lightgbm", "XGBRegressor": "lightgbm"}.items():
+        done = subprocess.run([sys.executable, "-c", code.format(name)], capture_output=True, text=True, check=True)
+        assert other not in done.stdout.split()
 
 
 def test_the_reproduction_uses_public_names_only():

@@ -94,9 +94,7 @@ _PARAMETERS = """
     ----------
     bin_method : str, function, Bins or None
         "kmeans", "optimal", "quantile", "uniform", a function ``(summary, max_bins) -> cuts``, ready bins, or None
-        for the library's own.
-    bin_cache : None, "memory" or a folder
-        Where bins are kept for when the same is asked of the same data again.
+        for the library's own.{cache}
     **others
         The library's own; {budget}.
 
@@ -107,17 +105,23 @@ _PARAMETERS = """
     """
 
 
-def with_flag(budget: str, **more: Any) -> Callable[[type], type]:
+_CACHE = """
+    bin_cache : None, "memory" or a folder
+        Where bins are kept for when the same is asked of the same data again."""
+
+
+def with_flag(budget: str, *, cached: bool = True, **more: Any) -> Callable[[type], type]:
     """Return a decorator for subclasses of a library's estimators: adds the flag's parameters, and more, to its own.
 
-    `budget` says in the documentation what limits the number of bins.
+    `budget` says in the documentation what limits the number of bins; `cached` is whether there is a bin_cache.
     """
+    own = {"bin_method": "kmeans", **({"bin_cache": None} if cached else {}), **more}
 
     def decorated(cls: Any) -> type:
         cls._native_class = next(base for base in cls.__bases__ if not base.__module__.startswith("boostbins"))
-        cls._own_parameters = {"bin_method": "kmeans", "bin_cache": None, **more}
+        cls._own_parameters = own
         cls.__init__ = _flagged_init(cls._native_class, cls._own_parameters)
-        cls.__doc__ += _PARAMETERS.format(budget=budget)
+        cls.__doc__ += _PARAMETERS.format(budget=budget, cache=_CACHE if cached else "")
         return cls  # type: ignore[no-any-return]
 
     return decorated
@@ -147,7 +151,7 @@ class Flagged:
     _native_class: Any
     _own_parameters: Mapping[str, Any]
     bin_method: BinMethod
-    bin_cache: BinCache
+    bin_cache: BinCache = None
     bins_: Bins
 
     def _begin_fit(self) -> bool:

@@ -253,6 +253,8 @@ def _from_frame(X: Any, non_numeric: NonNumeric, dates_as_numbers: bool) -> Tabl
     except TypeError:
         kind = f"{type(X).__module__}.{type(X).__name__}"
         hint = "collect it first" if "Lazy" in kind else "convert it to a NumPy array or a frame"
+        if kind.startswith("dask."):
+            hint = "use boostbins.dask for what lies in partitions, or compute it first"
         raise TypeError(
             f"X must be an array, a pandas, polars or Arrow table, a sparse matrix or a list of columns, "
             f"got {kind}: {hint}"

@@ -135,7 +135,7 @@ class Dataset(lgb.Dataset):
         if not is_new or self.reference is not None or self.bin_method is None:
             super().construct()
             return self
-        settings = _Settings(self.params or {})
+        settings = Settings(self.params or {})
         settings.check()
         categorical = _categorical_places(self)
         table = _seen_by_lightgbm(self.data, settings, categorical)
@@ -143,10 +143,10 @@ class Dataset(lgb.Dataset):
         bins = requested_bins(
             self.bin_method,
             table,
-            _budgets(extent, settings),
+            budgets_of(extent, settings),
             sample_weight=self.weight,
             bin_cache=self.bin_cache,
-            rule=_rule(extent),
+            rule=rule_of(extent),
             limit=f"max_bin={settings.max_bin}",
             n_threads=settings.n_threads,
         )
@@ -161,7 +161,7 @@ class Dataset(lgb.Dataset):
             raise ValueError(
                 "bin_cache cannot know data that comes in batches: fit_bins once, and give its Bins instead"
             )
-        settings = _Settings(self.params or {})
+        settings = Settings(self.params or {})
         settings.check()
         if settings.is_on("linear_tree", False):
             raise ValueError("linear_tree needs the values themselves: load the data, and give a table")
@@ -200,7 +200,7 @@ class Dataset(lgb.Dataset):
                 self._check_cuts(dict(enumerate(bins.cuts)), bins.names)
             self.bins_ = bins
 
-    def _reference_for(self, rows: Rows, settings: _Settings) -> Bins:
+    def _reference_for(self, rows: Rows, settings: Settings) -> Bins:
         """Set a reference Dataset whose cuts are those that the flag asks for, and return them."""
         assert self.bin_method is not None
         check_budgets([max(settings.max_bin - 3, 2)], f"max_bin={settings.max_bin}")
@@ -209,13 +209,13 @@ class Dataset(lgb.Dataset):
         bins = summarized_bins(
             self.bin_method,
             summary,
-            _budgets(extent, settings),
-            rule=_rule(extent),
+            budgets_of(extent, settings),
+            rule=rule_of(extent),
             limit=f"max_bin={settings.max_bin}",
             n_threads=settings.n_threads,
         )
         # Columns are never bundled beside a reference.
-        alone = _Settings(settings.replaced(enable_bundle=False))
+        alone = Settings(settings.replaced(enable_bundle=False))
         some = lgb.Dataset(rows.sample, params=dict(self.params or {}))
         sample = _Sample(some, feature_table(rows.sample), bins, extent, [], alone)
         with tempfile.TemporaryDirectory(prefix="boostbins-") as folder:
@@ -229,7 +229,7 @@ class Dataset(lgb.Dataset):
         kept = {place: name for place, name in zip(asked, names, strict=True) if place in used}
         LIBRARY.compare({place: asked[place] for place in kept}, used, list(kept.values()))
 
-    def _construct_with(self, bins: Bins, sample: _Sample, settings: _Settings) -> None:
+    def _construct_with(self, bins: Bins, sample: _Sample, settings: Settings) -> None:
         """Have LightGBM build the dataset with these cuts: those of a reference, but where it can bundle columns."""
         with tempfile.TemporaryDirectory(prefix="boostbins-") as folder:
             forced = _forced(bins, sample, settings, Path(folder) / "cuts.json")
@@ -299,7 +299,7 @@ def from_native(dataset: lgb.Dataset) -> Bins:
 # ---- what LightGBM is told
 
 
-class _Settings:
+class Settings:
     """The parameters of LightGBM that matter here, by whichever alias."""
 
     def __init__(self, params: Mapping[str, Any]) -> None:
@@ -310,10 +310,12 @@ class _Settings:
         self.n_threads = threads_of(self.get("num_threads", None))
 
     def get(self, name: str, default: Any) -> Any:
+        """Return a parameter."""
         given = [self.params[alias] for alias in _aliases(name) if self.params.get(alias) is not None]
         return given[0] if given else default
 
     def is_on(self, name: str, default: bool) -> bool:
+        """Return a parameter that is true or false."""
         return str(self.get(name, default)).lower() in ("true", "1", "+", "yes", "t", "on")
 
     def replaced(self, **values: Any) -> dict[str, Any]:
@@ -356,7 +358,7 @@ def _categorical_places(dataset: lgb.Dataset) -> list[int]:
             f"data must be an array, a frame, a sparse matrix or a file for bin_method, "
             f"got {type(dataset.data).__name__}: load it first, or give bin_method=None"
         )
-    settings = _Settings(dataset.params or {})
+    settings = Settings(dataset.params or {})
     rows = first_rows(dataset.data, 2)
     head = lgb.Dataset(
         rows,
@@ -365,7 +367,7 @@ def _categorical_places(dataset: lgb.Dataset) -> list[int]:
         categorical_feature=dataset.categorical_feature,
         params=_unsaid(settings.replaced(verbosity=-1, feature_pre_filter=False)),
     ).construct()
-    given = _Settings(head.params).get("categorical_feature", settings.get("categorical_feature", []))
+    given = Settings(head.params).get("categorical_feature", settings.get("categorical_feature", []))
     given = given.split(",") if isinstance(given, str) else given
     places = (int(place) for place in np.atleast_1d(np.array(given, dtype=np.intp)))
     return sorted(place for place in places if place < head.num_feature())
@@ -377,7 +379,7 @@ def _unsaid(params: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in params.items() if key not in said}
 
 
-def _seen_by_lightgbm(data: Any, settings: _Settings, categorical: list[int]) -> Table:
+def _seen_by_lightgbm(data: Any, settings: Settings, categorical: list[int]) -> Table:
     table = feature_table(_with_numbered_order(data), categorical)
     if isinstance(data, np.ndarray) and data.dtype not in (np.float32, np.float64):
         table = table.seen(as_float32)
@@ -396,17 +398,19 @@ def _with_numbered_order(data: Any) -> Any:
     return data
 
 
-def _budgets(extent: Ranges, settings: _Settings) -> list[int]:
+def budgets_of(extent: Ranges, settings: Settings) -> list[int]:
+    """Return how many bins are left for the values of each column."""
     zero_cuts = (extent.low < -_ZERO).astype(int) + (extent.high > _ZERO)
     missing = extent.missing & settings.missing_has_bin
     return [int(n) for n in np.maximum(settings.max_bin - zero_cuts - missing, 2)]
 
 
-def _rule(extent: Ranges) -> Rule:
-    return Rule("LightGBM", lambda i, cuts: _with_zero_cuts(cuts, extent.low[i], extent.high[i]))
+def rule_of(extent: Ranges) -> Rule:
+    """Return what LightGBM makes of cuts."""
+    return Rule("LightGBM", lambda i, cuts: with_zero_cuts(cuts, extent.low[i], extent.high[i]))
 
 
-def _with_zero_cuts(cuts: Floats, low: float, high: float) -> Floats:
+def with_zero_cuts(cuts: Floats, low: float, high: float) -> Floats:
     zero_cuts = [-_ZERO] * bool(low < -_ZERO) + [_ZERO] * bool(high > _ZERO)
     return np.unique(np.concatenate([cuts[np.abs(cuts) > _ZERO], zero_cuts]))
 
@@ -431,7 +435,7 @@ class _Sample:
         bins: Bins,
         extent: Ranges,
         categorical: list[int],
-        settings: _Settings,
+        settings: Settings,
     ) -> None:
         self.table, self.bins, self.extent, self.categorical = table, bins, extent, categorical
         self.data = dataset.data
@@ -500,7 +504,7 @@ def _taken(column: Column, rows: NDArray[np.intp]) -> NDArray[Any]:
     return found
 
 
-def _forced(bins: Bins, sample: _Sample, settings: _Settings, path: Path) -> dict[str, Any]:
+def _forced(bins: Bins, sample: _Sample, settings: Settings, path: Path) -> dict[str, Any]:
     """Return the parameters that make LightGBM cut as asked, on rows that show what there is in each column."""
     missing = sample.extent.missing & settings.missing_has_bin
     bounds, max_bin_by_feature = [], [settings.max_bin] * sample.n_features
@@ -517,10 +521,10 @@ def _forced(bins: Bins, sample: _Sample, settings: _Settings, path: Path) -> dic
 def _reference(dataset: lgb.Dataset, sample: _Sample, params: dict[str, Any]) -> lgb.Dataset:
     """Return a small Dataset that has the cuts, and what LightGBM else learns from rows."""
     matrix = sample.matrix()
-    settings = _Settings(_unsaid(params))
+    settings = Settings(_unsaid(params))
     params = settings.replaced(feature_pre_filter=False)  # it would count the few rows of the reference
     if sample.at_most < matrix.shape[0]:
-        params = _Settings(params).replaced(bin_construct_sample_cnt=matrix.shape[0])
+        params = Settings(params).replaced(bin_construct_sample_cnt=matrix.shape[0])
     reference = lgb.Dataset(
         matrix, np.zeros(matrix.shape[0]), categorical_feature=sample.categorical or "auto", params=params
     ).construct()

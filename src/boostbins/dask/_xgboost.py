@@ -1,0 +1,130 @@
+"""XGBoost's Dask estimators with cuts of our own.
+
+On Dask, XGBoost takes no ready cuts, but it finds those at every distinct value of a column that has few: it is trained
+on values that stand for their bins (`boostbins.represent`), and its thresholds part the raw values so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from xgboost import dask as native
+
+from boostbins.adapter import FLAGS, IN_FLOAT32, Flagged, Ranges, summarized_bins, with_flag
+from boostbins.bins import Bins
+from boostbins.columns import Column, as_float32, with_missing
+from boostbins.dask._fit import requested_bins
+from boostbins.dask._parts import Replaced, checked_collection, features
+from boostbins.dask._training import with_numbers
+from boostbins.methods import Method
+from boostbins.represent import for_raw_values, represented
+from boostbins.table_summary import TableSummary
+from boostbins.xgboost import MAX_BIN, check_takes_cuts, last_thresholds
+
+__all__ = ["XGBClassifier", "XGBRanker", "XGBRegressor"]
+
+
+class _Represented(Flagged):
+    """Stands before a class of XGBoost's: has it train on values that stand for their bins."""
+
+    def fit(self, X: Any, y: Any, **kwargs: Any) -> Any:
+        """Fit as XGBoost's own does; X is read twice, once for the cuts."""
+        if not self._begin_fit():
+            return super().fit(X, y, **kwargs)  # type: ignore[misc]
+        this: Any = self
+        check_takes_cuts(this.tree_method, this.booster)
+        if kwargs.get("xgb_model") is not None:
+            raise ValueError("xgb_model has thresholds of its own: leave it out, or give bin_method=None")
+        X, client = checked_collection(X), this.client
+        max_bin = MAX_BIN if this.max_bin is None else int(this.max_bin)
+        parts = features(
+            X,
+            kwargs.get("sample_weight"),
+            _categorical(this, X),
+            "make it numbers, or categorical with enable_categorical=True",
+        ).seen(partial(_seen, missing=this.missing))
+        bins, extent = requested_bins(self.bin_method, parts, partial(_cut, max_bin=max_bin), max_bin, client)
+        _check_finite(extent, bins)
+        numbers = Replaced(parts.whole_reader, partial(represented, bins=bins, low=extent.low))
+        X, y, kwargs = with_numbers(X, y, kwargs, numbers, client)
+        missing, this.missing = this.missing, np.nan  # what was missing is NaN by now
+        try:
+            super().fit(X, y, **kwargs)  # type: ignore[misc]
+        finally:
+            this.missing = missing
+        _settle(this.get_booster(), parts.places, bins, extent)
+        self.bins_ = bins
+        return self
+
+    def load_model(self, fname: Any) -> None:
+        """Load a model; what bins it was trained on is not in it."""
+        self.__dict__.pop("bins_", None)
+        super().load_model(fname)  # type: ignore[misc]
+
+    def get_xgb_params(self) -> dict[str, Any]:
+        """Return the parameters for XGBoost's core."""
+        params = super().get_xgb_params()  # type: ignore[misc]
+        return {key: value for key, value in params.items() if key not in FLAGS}
+
+
+@with_flag("`max_bin` less one is the number of bins", cached=False)
+class XGBRegressor(_Represented, native.DaskXGBRegressor):
+    """`xgboost.dask.DaskXGBRegressor` with cuts by `bin_method`."""
+
+
+@with_flag("`max_bin` less one is the number of bins", cached=False)
+class XGBClassifier(_Represented, native.DaskXGBClassifier):
+    """`xgboost.dask.DaskXGBClassifier` with cuts by `bin_method`."""
+
+
+@with_flag("`max_bin` less one is the number of bins", cached=False)
+class XGBRanker(_Represented, native.DaskXGBRanker):
+    """`xgboost.dask.DaskXGBRanker` with cuts by `bin_method`."""
+
+
+# ---- the data, as XGBoost sees it
+
+
+def _categorical(model: Any, X: Any) -> set[int]:
+    """Return the places of categorical columns, which XGBoost gets as they are."""
+    told = model.feature_types if isinstance(model.feature_types, Sequence) else ()
+    places = {place for place, kind in enumerate(told) if kind == "c"}
+    if model.enable_categorical and not isinstance(X, da.Array):
+        places |= {place for place, dtype in enumerate(X._meta.dtypes) if str(dtype) == "category"}
+    return places
+
+
+def _seen(column: Column, missing: float | None) -> Column:
+    column = as_float32(column)
+    return column if missing is None or np.isnan(missing) else with_missing(float(np.float32(missing)))(column)
+
+
+def _cut(bin_method: str | Method | Bins, summary: TableSummary, extent: Ranges, max_bin: int) -> Bins:
+    budgets = [max_bin - 1] * len(summary)
+    return summarized_bins(bin_method, summary, budgets, rule=IN_FLOAT32, limit=f"max_bin={max_bin}", n_threads=1)
+
+
+def _check_finite(extent: Ranges, bins: Bins) -> None:
+    """Refuse what XGBoost refuses: it would not see it any more."""
+    infinite = np.isinf(extent.low) | np.isinf(extent.high)
+    if infinite.any():
+        name = bins.names[int(np.argmax(infinite))]
+        raise ValueError(
+            f"X, column {name!r} holds infinite values, or some too large for float32, which XGBoost does not take: "
+            f"replace them, e.g. by NaN"
+        )
+
+
+# ---- the model
+
+
+def _settle(booster: Any, places: Sequence[int], bins: Bins, extent: Ranges) -> None:
+    """Have the model part raw values as it parted those that stood for them."""
+    model = bytes(booster.save_raw("json"))
+    settled = for_raw_values(model, bins, extent, last_thresholds(extent, bins), places)
+    if settled != model:
+        booster.load_model(bytearray(settled))
