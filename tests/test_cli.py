@@ -412,7 +412,8 @@ def test_an_output_that_cannot_be_written_is_told_before_the_work(wrong, monkeyp
         (wrong / "x.csv").mkdir()
     where = ["--html", path] if command in ("report", "compare", "demo") else ["-o", path]
     inputs = {"compare": ["data.csv", "--target", "price"], "encode": ["data.csv", "good.json"], "demo": []}
-    monkeypatch.setattr("boostbins.cli.read_files", None)  # nothing is read before
+    monkeypatch.setattr("boostbins.cli_compare.read_files", None)  # nothing is read before
+    monkeypatch.setattr("boostbins.cli_bins.open_stream", None)
     assert main([command, *inputs.get(command, ["data.csv"]), *where]) == 1
     seen = capsys.readouterr()
     assert seen.out == ""

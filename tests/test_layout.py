@@ -46,6 +46,8 @@ ORDER = [
     "comparison",
     "demo",
     "screen",
+    "cli_compare",
+    "cli_bins",
     "cli",
     "__main__",
     "__init__",

@@ -309,6 +309,12 @@ def test_bad_streams_are_refused(X, options, message):
         fit_bins(X, **options)
 
 
+def test_a_missing_reader_is_named(monkeypatch):
+    monkeypatch.setattr(stream, "find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r"a\.parquet is read by pyarrow.*pip install 'boostbins\[files\]'"):
+        fit_bins("a.parquet")
+
+
 def test_an_empty_folder_is_named(tmp_path):
     (tmp_path / "_SUCCESS").touch()
     with pytest.raises(FileError, match="has no files"):

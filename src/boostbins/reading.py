@@ -43,6 +43,13 @@ def read_files(paths: Sequence[str | os.PathLike[str]] | str | os.PathLike[str])
     return tables[0] if len(tables) == 1 else _below_each_other(tables, files)
 
 
+def title_of(data: Sequence[str]) -> str:
+    """Return what some files are called together."""
+    if data == [STDIN]:
+        return "standard input"
+    return Path(data[0]).name if len(data) == 1 else f"{Path(data[0]).name} and {len(data) - 1} more"
+
+
 def expanded(name: str) -> list[str]:
     """Return the files that a name, a pattern or a folder stands for; hidden ones in a folder are left out."""
     if not name:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -381,6 +382,8 @@ class _File(NamedTuple):
 
 
 def _of_files(paths: Sequence[str]) -> Stream:
+    if find_spec("pyarrow") is None:
+        raise ImportError(f"{paths[0]} is read by pyarrow, which is not installed: pip install 'boostbins[files]'")
     files = [_opened(file) for path in paths for file in expanded(path)]
     names, kinds = _kinds([(file.schema, file.name) for file in files])
 

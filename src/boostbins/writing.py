@@ -6,9 +6,11 @@ import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 
 @contextmanager
@@ -30,6 +32,39 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 def check_writable(path: str | os.PathLike[str]) -> None:
     """Refuse a path that cannot be written to, before the work that is to end there."""
     _temporary(Path(path).resolve(), Path(path)).unlink()
+
+
+def check_output(path: str, inputs: Sequence[str]) -> None:
+    """Refuse an output that cannot be written, or that would replace an input."""
+    check_writable(path)
+    for name in inputs:
+        if Path(name).exists() and Path(path).exists() and Path(name).samefile(path) and Path(path).is_file():
+            raise ValueError(f"{path} would replace the data that is read from it: name another file")
+
+
+def table_writer(path: str) -> Callable[[Iterator[Any], str], None]:
+    """Return the function that writes Arrow tables, below each other, of the kind that a file's name asks for."""
+    import pyarrow
+    from pyarrow import csv, parquet
+
+    compressed = pyarrow.ipc.IpcWriteOptions(compression="lz4")  # as Feather is
+    kinds: dict[str, Callable[[str, Any], Any]] = {
+        ".parquet": parquet.ParquetWriter,
+        ".feather": lambda file, schema: pyarrow.ipc.new_file(file, schema, options=compressed),
+        ".arrow": lambda file, schema: pyarrow.ipc.new_file(file, schema, options=compressed),
+        ".csv": csv.CSVWriter,
+    }
+    kind = Path(path).suffix.lower()
+    if kind not in kinds:
+        raise ValueError(f"a file's name must end in {', '.join(kinds)}, got {path}")
+
+    def write(tables: Iterator[Any], path: str) -> None:
+        first = next(tables)
+        with whole_file(path) as file, kinds[kind](str(file), first.schema) as writer:
+            for table in chain([first], tables):
+                writer.write_table(table)
+
+    return write
 
 
 def _temporary(target: Path, named: Path) -> Path:

@@ -1,0 +1,212 @@
+"""The commands on bins and summaries, and files of any size: fit, summarize, encode, show."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from boostbins.bins import Bins
+from boostbins.features import nearest, numbers_only
+from boostbins.fit import fit_bins, summarize
+from boostbins.reading import title_of
+from boostbins.screen import Screen
+from boostbins.stream import Stream, open_stream
+from boostbins.table_summary import MAGIC, TableSummary
+from boostbins.threads import Progress, ahead
+from boostbins.writing import check_output, table_writer
+
+MEGABYTE = 10**6
+
+
+def run_fit(options: argparse.Namespace, screen: Screen) -> int:
+    """Find bins, and write them to a file."""
+    check_output(options.output, options.data)
+    source, notes = _source(options)
+    with screen.progress("MB", MEGABYTE) as progress:
+        bins = fit_bins(
+            source, options.method, options.max_bins, options.weight, exact=options.exact, progress=progress
+        )
+    bins.save(options.output)
+    for note in notes:
+        screen.note(note)
+    _show_bins(bins, screen)
+    screen.note(f"bins of {len(bins)} columns: {options.output}")
+    return 0
+
+
+def run_summarize(options: argparse.Namespace, screen: Screen) -> int:
+    """Write the summary of files, or the sum of summaries."""
+    check_output(options.output, options.data)
+    source, notes = _source(options)
+    max_cells = None if options.exact else options.max_cells
+    with screen.progress("MB", MEGABYTE) as progress:
+        summary = summarize(source, options.weight, max_cells=max_cells, progress=progress)
+    summary.save(options.output)
+    for note in notes:
+        screen.note(note)
+    size = Path(options.output).stat().st_size
+    screen.machine({"rows": summary.n_rows, "columns": list(summary.names), "bytes": size})
+    screen.note(f"{summary.n_rows:,} rows of {len(summary)} columns in {size / MEGABYTE:.1f} MB: {options.output}")
+    return 0
+
+
+def _source(options: argparse.Namespace) -> tuple[Stream | TableSummary, list[str]]:
+    """Return saved summaries, added up, or the numeric columns of files; and what is said of the others."""
+    return (_summed(options), []) if any(map(_is_summary, options.data)) else _numbers_in(options)
+
+
+def _numbers_in(options: argparse.Namespace) -> tuple[Stream, list[str]]:
+    """Return the numeric columns of files as a stream, dates as seconds, and a list for what is said of the others."""
+    stream = open_stream(options.data)
+    assert stream is not None
+    names = list(stream.names or ())
+    _check_columns(names, [options.weight, *(options.columns or []), *(options.without or [])])
+    left_out = {options.weight, *(options.without or [])}
+    chosen = [name for name in (names if options.columns is None else options.columns) if name not in left_out]
+    notes: list[str] = []
+
+    def change(table: Any) -> Any:
+        numbers, said, _ = numbers_only(table.select(chosen))
+        if numbers.num_columns == 0:
+            raise nothing
+        notes.extend(note for note in said if note not in notes)
+        if options.weight is None:
+            return numbers
+        return numbers.append_column(options.weight, table.column(options.weight))
+
+    nothing = ValueError(f"{title_of(options.data)} has no numeric columns: there is nothing to bin")
+    if not chosen:
+        raise nothing
+    columns = chosen if options.weight is None else [*chosen, options.weight]
+    return stream.mapped(change, columns), notes
+
+
+def _is_summary(name: str) -> bool:
+    path = Path(name)
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
+
+
+def _summed(options: argparse.Namespace) -> TableSummary:
+    if odd := [name for name in options.data if not _is_summary(name)]:
+        raise ValueError(f"{odd[0]} is no summary, and the others are: summarize it first")
+    if options.weight or options.without:
+        raise ValueError("--weight and --without are for data: what a summary holds was settled when it was made")
+    total, *others = (TableSummary.load(name) for name in options.data)
+    for other in others:
+        total = total + other
+    return summarize(total, columns=options.columns)
+
+
+def run_encode(options: argparse.Namespace, screen: Screen) -> int:
+    """Write the number of the bin of every value."""
+    import pyarrow
+
+    write = table_writer(options.output)
+    check_output(options.output, [*options.data, options.bins])
+    bins = _loaded(options.bins)
+    stream = open_stream(options.data)
+    assert stream is not None
+    _check_columns(list(stream.names or ()), bins.names)
+    n_rows = 0
+
+    def coded(progress: Progress) -> Iterator[Any]:
+        nonlocal n_rows
+        done = 0
+        for chunk in ahead(stream.chunks(bins.names)):
+            numbers = numbers_only(chunk.data).table
+            if odd := [name for name in bins.names if name not in numbers.column_names]:
+                raise ValueError(f"column {odd[0]!r} holds no numbers here, but did when the bins were fitted")
+            done += chunk.size
+            if numbers.num_rows == 0:
+                continue
+            n_rows += numbers.num_rows
+            codes = bins.encode(numbers, order="F")
+            progress(done, max(done, stream.size), chunk.where)
+            yield pyarrow.table({name: codes[:, i] for i, name in enumerate(bins.names)})
+
+    with screen.progress("MB", MEGABYTE) as progress:
+        write(coded(progress), options.output)
+    screen.machine({"rows": n_rows, "columns": len(bins), "missing_code": bins.missing_code})
+    screen.note(f"{n_rows:,} rows of {len(bins)} columns: {options.output} ({bins.missing_code} is missing)")
+    return 0
+
+
+def run_show(options: argparse.Namespace, screen: Screen) -> int:
+    """Print what is in a file of bins."""
+    bins = _loaded(options.bins)
+    if options.column is None:
+        _show_bins(bins, screen)
+        return 0
+    if options.column not in bins.names:
+        raise ValueError(f"there is no column {options.column!r}{nearest(options.column, bins.names)}")
+    if bins.stats is None:
+        ends = ["-inf", *[f"{cut:.6g}" for cut in bins[options.column]], "inf"]
+        rows = [[str(i), low, high] for i, (low, high) in enumerate(pairwise(ends))]
+        screen.table(["bin", "above", "up to"], rows)
+        screen.machine([{"bin": i, "cut": cut} for i, cut in enumerate(bins[options.column].tolist())])
+        return 0
+    import narwhals as nw
+
+    table = nw.from_native(bins.table(options.column))
+    found = [dict(zip(table.columns, row, strict=True)) for row in table.iter_rows()]
+    head = ["bin", "above", "up to", "rows", "share", "mean"]
+    screen.table(
+        head,
+        [
+            [
+                "missing" if row["bin"] == bins.missing_code and row["low"] != row["low"] else str(row["bin"]),
+                *[f"{row[key]:.6g}" for key in ("low", "high")],
+                f"{row['weight']:,.6g}",
+                f"{row['share']:.2%}",
+                f"{row['mean']:.6g}",
+            ]
+            for row in found
+        ],
+    )
+    plain = [{key: value if abs(value) < float("inf") else None for key, value in _numbers(row)} for row in found]
+    screen.machine(plain)
+    return 0
+
+
+def _numbers(row: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    yield from ((key, value) for key, value in row.items() if not isinstance(value, str))
+
+
+def _show_bins(bins: Bins, screen: Screen) -> None:
+    if bins.stats is None:
+        rows = [[name, str(n)] for name, n in zip(bins.names, bins.n_bins, strict=True)]
+        screen.table(["column", "bins"], rows)
+        screen.machine([{"column": name, "bins": int(n)} for name, n in rows])
+        return
+    import narwhals as nw
+
+    table = nw.from_native(bins.explained())
+    found = [dict(zip(table.columns, row, strict=True)) for row in table.iter_rows()]
+    head = ["column", "bins", "variance lost", "largest bin", "values in it"]
+    screen.table(
+        head,
+        [
+            [row["column"], str(row["bins"]), f"{row['lost']:.3%}", f"{row['largest_bin']:.2%}", f"{row['hidden']:,}"]
+            for row in found
+        ],
+    )
+    screen.machine(found)
+
+
+def _loaded(path: str) -> Bins:
+    try:
+        return Bins.load(path)
+    except OSError as error:
+        raise ValueError(f"cannot read {path}: {error.strerror or error}") from None
+
+
+def _check_columns(known: Sequence[str], names: Sequence[str | None]) -> None:
+    for name in names:
+        if name is not None and name not in known:
+            raise ValueError(f"there is no column {name!r}{nearest(name, known)}")
