@@ -263,10 +263,12 @@ def _from_frame(X: Any, non_numeric: NonNumeric, dates_as_numbers: bool) -> Tabl
         frame = frame.alias(str(frame.name or "x0")).to_frame()
     kept: list[str] = []
     places: list[int] = []
+    dtypes: list[Any] = []
     for place, (name, dtype) in enumerate(frame.schema.items()):
         if dtype.is_numeric() or dtype == nw.Boolean or (dtype.is_temporal() and dates_as_numbers):
             kept.append(name)
             places.append(place)
+            dtypes.append(dtype)
         elif non_numeric == "error" or dtype.is_temporal():
             way_out = (
                 "convert it to numbers that mean something, or pass dates_as_numbers=True to fit_bins"
@@ -276,11 +278,11 @@ def _from_frame(X: Any, non_numeric: NonNumeric, dates_as_numbers: bool) -> Tabl
             raise TypeError(f"X, column {name!r} of type {dtype} cannot be cut: {way_out}")
 
     def read(i: int) -> NDArray[Any]:
-        series = frame.get_column(kept[i])
-        if series.dtype.is_temporal():
+        series, dtype = frame.get_column(kept[i]), dtypes[i]
+        if dtype.is_temporal():
             return _dates(series.to_numpy(), kept[i], dates_as_numbers)
-        plain = series.dtype.is_integer() or series.dtype == nw.Boolean
-        wide = series.dtype.is_decimal() or series.dtype in (nw.Int128, nw.UInt128)
+        plain = dtype.is_integer() or dtype == nw.Boolean
+        wide = dtype.is_decimal() or dtype in (nw.Int128, nw.UInt128)
         if wide or (plain and series.null_count() > 0):
             return float_values(series)
         values = series.to_numpy()
