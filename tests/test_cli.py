@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -315,6 +316,27 @@ def test_encode_that_fails_leaves_nothing_and_nothing_is_replaced(parts, tmp_pat
     assert re.search(r"boostbins: .*3\.parquet, row group 1 of 1 cannot be read", capsys.readouterr().err)
     assert (tmp_path / "codes.parquet").read_text() == "what was there"
     assert not [p for p in tmp_path.iterdir() if p.name.startswith(".")]
+
+
+def test_a_full_disk_leaves_what_was_there(parts, tmp_path):
+    assert run("fit", "parts", "--columns", "a", "-o", "bins.json", cwd=tmp_path).returncode == 0
+
+    def no_room():  # for more than that in a file: the system then answers as with a full disk
+        resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
+
+    for name, command in {
+        "s.bin": ["summarize", "parts"],
+        "new.json": ["fit", "parts"],
+        "codes.parquet": ["encode", "parts", "bins.json"],
+        "codes.csv": ["encode", "parts", "bins.json"],
+    }.items():
+        (tmp_path / name).write_text("what was there")
+        done = run(*command, "-o", name, cwd=tmp_path, preexec_fn=no_room)
+        assert done.returncode == 1, done.stderr
+        assert re.fullmatch(r"(?s).*boostbins: .*File too large.*\n", done.stderr)
+        assert "Traceback" not in done.stderr
+        assert (tmp_path / name).read_text() == "what was there"
+    assert not [path.name for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 
 @pytest.mark.parametrize(

@@ -511,3 +511,20 @@ def test_estimators_say_what_does_not_work(client):
     refused("LGBMRegressor", "init_model has thresholds", fit={"init_model": "model.txt"})
     refused("LGBMRegressor", "'text' of type.*make it numbers", TypeError, X=X.assign(text="a"))
     refused("LGBMRegressor", "one entry per row", y=in_parts(frame, [90]).y)
+
+
+def test_the_recipe_of_the_documentation_runs(client, tmp_path, monkeypatch):
+    page = Path(__file__).parents[1] / "docs" / "scale.md"
+    (recipe,) = re.findall(r"```py\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "houses").mkdir()
+    houses = pd.DataFrame({"area": skewed(3000), "rooms": np.arange(3000) % 7, "price": skewed(3000) * 3})
+    for i in range(2):
+        houses[i::2].to_parquet(tmp_path / "houses" / f"{i}.parquet")
+    address = repr(client.scheduler.address)
+    assert recipe.count("Client()") == 1
+    names = {}
+    exec(recipe.replace("Client()", f"Client({address})"), names)  # to this one: it may be any
+    assert names["bins"] == fit_bins(houses, columns=["area", "rooms"])
+    assert (tmp_path / "model.json").stat().st_size > 0
+    names["client"].close()
