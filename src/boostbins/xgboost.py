@@ -166,13 +166,14 @@ class ExtMemQuantileDMatrix(getattr(xgb, "ExtMemQuantileDMatrix", object)):  # t
 
     Parameters
     ----------
-    data, label, weight, base_margin, bin_method, max_bin, columns, progress
-        As for `QuantileDMatrix` of data that comes in batches. Everything else as for XGBoost's own.
+    data, label, bin_method, max_bin, columns, progress
+        As for `QuantileDMatrix` of data that comes in batches.
     cache : folder, optional
         Where XGBoost keeps its pages, about 5 bytes per value; it is emptied when the matrix is no longer used. A
         temporary folder, if not given.
-    ref : ExtMemQuantileDMatrix, optional
-        Of a validation set: the training set's, whose cuts are taken.
+    **kwargs
+        `weight` and `base_margin`, as `label`; `ref`, of a validation set: the training set, whose cuts are taken.
+        Everything else as for XGBoost's own.
 
     Attributes
     ----------
