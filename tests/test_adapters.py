@@ -751,6 +751,8 @@ def test_settings_that_contradict_are_refused(tmp_path):
     with pytest.raises(ValueError, match="use scikit-learn's GridSearchCV"):
         boostbins.catboost.CatBoostRegressor(verbose=False).grid_search({"depth": [2]}, X, y)
     with pytest.raises(TypeError, match="load it first"):
+        boostbins.lightgbm.Dataset([X, X]).construct()
+    with pytest.raises(ValueError, match=r"there is no file .*f\.csv"):
         boostbins.lightgbm.Dataset(str(tmp_path / "f.csv")).construct()
 
 
