@@ -35,12 +35,13 @@ from boostbins.reading import (
 )
 from boostbins.summary import MAX_CELLS, GrowingSummary
 from boostbins.table_summary import TableSummary
-from boostbins.threads import WORTH_THREADS, Progress, ahead, checked_threads, each
+from boostbins.threads import WORTH_THREADS, Progress, ahead, checked_threads, each, in_order
 
 _BATCH = 2**26  # bytes of a batch, as float64
 _FEWEST_ROWS = 2**15
 _MOST_ROWS = 2**20
 _CSV_BLOCK = 2**24  # bytes
+_GROUPS_AT_ONCE = 2  # row groups that are read at the same time, where each is a batch
 _HEAD = 64 * 1024  # bytes that tell what a CSV looks like
 
 RowNumbers: TypeAlias = str | ArrayLike | None
@@ -493,26 +494,34 @@ def _parquet(name: str) -> _File:
 
     try:
         with parquet.ParquetFile(name) as file:
-            schema, n_groups = file.schema_arrow, file.num_row_groups
-            rows = [file.metadata.row_group(i).num_rows for i in range(n_groups)]
+            schema, metadata = file.schema_arrow, file.metadata
     except (pyarrow.ArrowException, OSError) as error:
         raise FileError(f"{name} is not a whole Parquet file: {first_line(error)}") from None
+    n_groups = metadata.num_row_groups
+    rows = [metadata.row_group(i).num_rows for i in range(n_groups)]
     per_row = Path(name).stat().st_size / max(sum(rows), 1)
 
+    def batches(group: int, columns: list[str]) -> Iterator[_Chunk]:
+        where = f"{name}, row group {group + 1} of {n_groups}"
+        seen = 0
+        try:
+            with parquet.ParquetFile(
+                name, metadata=metadata, pre_buffer=False, page_checksum_verification=True
+            ) as file:
+                for batch in file.iter_batches(_rows_at_once(len(columns)), row_groups=[group], columns=columns):
+                    seen += batch.num_rows
+                    yield _Chunk(batch, round(batch.num_rows * per_row), where)
+        except (pyarrow.ArrowException, OSError) as error:
+            raise FileError(f"{where} cannot be read: {first_line(error)}") from None
+        if seen != rows[group]:
+            raise FileError(f"{where} has {seen:,} rows, and should have {rows[group]:,}: write it again")
+
     def chunks(columns: Sequence[str]) -> Iterator[_Chunk]:
-        with parquet.ParquetFile(name, pre_buffer=False, page_checksum_verification=True) as file:
-            for group in range(n_groups):
-                where = f"{name}, row group {group + 1} of {n_groups}"
-                batches = file.iter_batches(_rows_at_once(len(columns)), row_groups=[group], columns=list(columns))
-                seen = 0
-                try:
-                    for batch in batches:
-                        seen += batch.num_rows
-                        yield _Chunk(batch, round(batch.num_rows * per_row), where)
-                except (pyarrow.ArrowException, OSError) as error:
-                    raise FileError(f"{where} cannot be read: {first_line(error)}") from None
-                if seen != rows[group]:
-                    raise FileError(f"{where} has {seen:,} rows, and should have {rows[group]:,}: write it again")
+        chosen = list(columns)
+        if max(rows, default=0) > _rows_at_once(len(chosen)):  # Arrow's own threads read its columns
+            return chain.from_iterable(batches(group, chosen) for group in range(n_groups))
+        whole = in_order(lambda group: list(batches(group, chosen)), range(n_groups), _GROUPS_AT_ONCE)
+        return chain.from_iterable(whole)
 
     return _File(name, schema, 0, chunks)
 

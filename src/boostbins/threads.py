@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeAlias, TypeVar
@@ -24,6 +25,21 @@ def each(function: Callable[[int], T], items: Iterable[int], n_threads: int | No
         return [function(item) for item in todo]
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(function, todo))
+
+
+def in_order(function: Callable[[int], T], items: Iterable[int], n_threads: int) -> Iterator[T]:
+    """Yield `function` of all items, in their order, each made in a thread; so many are made, or held, at a time."""
+    with ThreadPoolExecutor(n_threads) as pool:
+        at_hand: deque[Future[T]] = deque()
+        try:
+            for item in items:
+                at_hand.append(pool.submit(function, item))
+                if len(at_hand) == n_threads:
+                    yield at_hand.popleft().result()
+            while at_hand:
+                yield at_hand.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def ahead(items: Iterable[T]) -> Iterator[T]:
