@@ -177,10 +177,10 @@ def constants() -> None:
 
 def distributed(path: Path) -> None:
     """Print what Dask adds, on two processes of one thread each, beside two threads of one process."""
-    import boostbins.dask
     import dask.dataframe as dd
     from dask.distributed import Client, LocalCluster
 
+    import boostbins.dask
     from boostbins import fit_bins
 
     local = best(lambda: fit_bins(path, columns=[f"c{i}" for i in range(20)], n_threads=2), 2)

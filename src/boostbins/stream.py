@@ -1,7 +1,7 @@
 """Tables that come in batches: files, Arrow datasets and readers, memory maps, iterators of chunks; any size.
 
 A stream is read from the first batch to the last: while the next is read, threads add the columns of the one at hand to
-their summaries. What is held is the summary of each column, and two batches.
+their summaries. What is held is the summary of each column, and a few batches.
 """
 
 from __future__ import annotations
