@@ -515,6 +515,8 @@ def test_estimators_say_what_does_not_work(client):
 
 def test_the_recipe_of_the_documentation_runs(client, tmp_path, monkeypatch):
     page = Path(__file__).parents[1] / "docs" / "scale.md"
+    if not page.exists():
+        pytest.skip("the documentation is not in the sources of a release")
     (recipe,) = re.findall(r"```py\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "houses").mkdir()
