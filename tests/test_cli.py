@@ -318,6 +318,28 @@ def test_encode_that_fails_leaves_nothing_and_nothing_is_replaced(parts, tmp_pat
     assert not [p for p in tmp_path.iterdir() if p.name.startswith(".")]
 
 
+@pytest.mark.parametrize("data", ["parts", "parts/*.parquet"])
+def test_no_file_of_a_folder_is_replaced(parts, tmp_path, monkeypatch, capsys, data):
+    monkeypatch.chdir(tmp_path)
+    assert main(["fit", "parts", "--columns", "a,b", "-o", "bins.json"]) == 0
+    before = (tmp_path / "parts" / "1.parquet").read_bytes()
+    for command in (["encode", data, "bins.json"], ["fit", data], ["summarize", data], ["report", data]):
+        output = "--html" if command[0] == "report" else "-o"
+        assert main([*command, output, "parts/1.parquet"]) == 2
+        assert "would replace the data that is read from it" in capsys.readouterr().err
+    assert (tmp_path / "parts" / "1.parquet").read_bytes() == before
+
+
+def test_encode_without_rows_is_told(parts, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["fit", "parts", "--columns", "a,b", "-o", "bins.json"]) == 0
+    parts[:0].to_parquet("empty.parquet")
+    capsys.readouterr()
+    assert main(["encode", "empty.parquet", "bins.json", "-o", "codes.parquet"]) == 2
+    assert "there are no rows to be written" in capsys.readouterr().err
+    assert not (tmp_path / "codes.parquet").exists()
+
+
 def test_a_full_disk_leaves_what_was_there(parts, tmp_path):
     assert run("fit", "parts", "--columns", "a", "-o", "bins.json", cwd=tmp_path).returncode == 0
 

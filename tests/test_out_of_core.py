@@ -243,6 +243,106 @@ def test_a_file_that_breaks_between_the_passes_is_named_and_leaves_nothing(folde
     assert not list(cache.iterdir())
 
 
+# ---- what goes wrong between two passes, and after it
+
+
+def test_a_dataset_is_built_again_after_a_failure(table):
+    broken = [True]
+
+    def parts():
+        yield table.slice(0, 9_000)
+        if broken[0] is None:
+            raise OSError("the line was cut")
+        broken[0] = None if broken[0] else broken[0]
+        yield table.slice(9_000)
+
+    data = our_lightgbm.Dataset(parts, "target", weight="weight", params=LGB, columns=FEATURES)
+    with pytest.raises(OSError, match="the line was cut"):  # in the second pass
+        trees("lightgbm", data)
+    broken[0] = False
+    assert trees("lightgbm", data) == trees("lightgbm", in_memory(table, "lightgbm", "weight"))
+
+
+def test_a_label_that_is_mended_can_be_trained_on(table, tmp_path):
+    path, y = tmp_path / "a.parquet", table["target"].to_numpy()
+    without = table.drop_columns(["target", "weight"])
+    parquet.write_table(without.append_column("target", pa.array([*y[:-1], np.nan])), path)
+    data = our_lightgbm.Dataset(path, "target", params=LGB)
+    with pytest.raises(ValueError, match="label has 1 missing values"):
+        data.construct()
+    parquet.write_table(without.append_column("target", pa.array(y)), path)
+    assert trees("lightgbm", data) == trees("lightgbm", in_memory(table, "lightgbm"))
+
+
+@pytest.mark.parametrize("change", [-100, 100])
+@pytest.mark.parametrize("library", ["xgboost", "lightgbm"])
+def test_a_function_that_gives_other_rows_is_refused(table, library, change):
+    calls = [0]
+
+    def parts():
+        calls[0] += 1
+        rows = table.slice(0, 10_000 + change * (calls[0] > 1))
+        return iter(rows.to_batches(3_000))
+
+    make = our_xgboost.QuantileDMatrix if library == "xgboost" else our_lightgbm.Dataset
+    with pytest.raises(ValueError, match=r"data gave 10,000 rows the first time, and .* the next"):
+        make(parts, "target", columns=FEATURES).construct()
+
+
+# ---- validation sets of LightGBM
+
+
+def test_lightgbm_validates_on_files_made_by_create_valid(table, folder):
+    train = our_lightgbm.Dataset(folder, "target", params=LGB, columns=FEATURES)
+    scores = {}
+    known = in_memory(table, "lightgbm")
+    X, y = table.select(FEATURES).to_pandas(), table["target"].to_numpy()
+    for name, data, valid in [
+        ("streamed", train, train.create_valid(folder, "target")),
+        ("memory", known, known.create_valid(X, y)),
+    ]:
+        record = lgb.record_evaluation(scores.setdefault(name, {}))
+        lgb.train({**LGB, "objective": "regression"}, data, 5, valid_sets=[valid], callbacks=[record])
+    assert scores["streamed"] == scores["memory"]
+
+
+def test_lightgbm_validates_by_name_whatever_the_order_and_the_signs_in_names(tmp_path):
+    rng = np.random.default_rng(0)
+    X = {"a b": rng.random(3000), "c": rng.lognormal(0, 2, 3000)}
+    parquet.write_table(pa.table({**X, "y": X["a b"] * 3}), tmp_path / "train.parquet")
+    parquet.write_table(pa.table({"c": X["c"], "y": X["a b"] * 3, "a b": X["a b"]}), tmp_path / "valid.parquet")
+    train = our_lightgbm.Dataset(tmp_path / "train.parquet", "y", params=LGB)
+    for columns in (None, ["c", "a b"]):
+        valid = our_lightgbm.Dataset(tmp_path / "valid.parquet", "y", reference=train, columns=columns)
+        scores = {}
+        params = {**LGB, "objective": "regression"}
+        lgb.train(params, train, 30, valid_sets=[valid], callbacks=[lgb.record_evaluation(scores)])
+        assert scores["valid_0"]["l2"][-1] < 0.05
+    with pytest.raises(ValueError, match=r"columns must be those of the training set, \['a b', 'c'\], got \['c'\]"):
+        our_lightgbm.Dataset(tmp_path / "valid.parquet", "y", reference=train, columns=["c"]).construct()
+
+
+def test_lightgbm_validates_on_arrays_in_chunks(table):
+    X = np.column_stack([table[name].to_numpy().astype(float) for name in FEATURES])
+    y = table["target"].to_numpy()
+    train = our_lightgbm.Dataset(lambda: iter(np.array_split(X, 3)), y, params=LGB)
+    valid = our_lightgbm.Dataset(lambda: iter(np.array_split(X, 5)), y, reference=train)
+    lgb.train(LGB, train, 2, valid_sets=[valid])
+    assert valid.num_data() == N
+    with pytest.raises(ValueError, match="label must have one entry per row, and has only 10"):
+        our_lightgbm.Dataset(lambda: iter(np.array_split(X, 5)), y[:10], reference=train).construct()
+
+
+def test_what_lightgbm_cannot_do_in_batches_is_said(folder):
+    for options in ({"categorical_feature": ["counts"]}, {"params": {"categorical_feature": "1"}}):
+        with pytest.raises(ValueError, match="categorical_feature needs a table in memory"):
+            our_lightgbm.Dataset(folder, "target", **options).construct()
+    data = our_lightgbm.Dataset(folder, "target", params=LGB)
+    first = lgb.train(LGB, data, 2)
+    with pytest.raises(ValueError, match="init_model predicts the values themselves"):
+        lgb.train(LGB, our_lightgbm.Dataset(folder, "target", params=LGB), 2, init_model=first)
+
+
 _TRAIN = """
 import sys, threading
 import numpy, pyarrow.parquet, lightgbm, xgboost

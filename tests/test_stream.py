@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import itertools
 import os
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -295,6 +296,8 @@ def test_whole_numbers_may_become_fractions_and_missing_ones(tmp_path, monkeypat
         ([], {}, "X has no columns"),
         ({"a": [1.0]}, {"columns": ["b"]}, "columns: there is no column 'b'"),
         ({"a": [1.0]}, {"columns": "a"}, "columns must be a list of names"),
+        ({"a": [1.0]}, {"columns": ["a", "a"]}, "columns names 'a' more than once"),
+        (summarize({"a": [1.0]}), {"columns": ["b"]}, "columns: there is no column 'b' in the summary"),
         ({"a": [1.0]}, {"sample_weight": "w"}, "sample_weight: there is no column 'w'"),
         (np.ones((3, 1)), {"columns": ["x0"]}, "columns is given by name, but a ndarray has no names"),
         (iter([{"a": [1.0, 2.0]}]), {"sample_weight": [1.0]}, r"sample_weight must have one entry per row"),
@@ -313,6 +316,23 @@ def test_a_missing_reader_is_named(monkeypatch):
     monkeypatch.setattr(stream, "find_spec", lambda name: None)
     with pytest.raises(ImportError, match=r"a\.parquet is read by pyarrow.*pip install 'boostbins\[files\]'"):
         fit_bins("a.parquet")
+
+
+def test_a_function_may_give_a_single_table():
+    X = np.random.default_rng(0).lognormal(0, 2, (1000, 3))
+    assert fit_bins(lambda: X) == fit_bins(X)
+    assert fit_bins(lambda: pa.table({"a": X[:, 0]})).names == ("a",)
+    assert fit_bins(lambda: {"a": X[:, 0]}).names == ("a",)
+    with pytest.raises(TypeError, match="its function returned a NoneType"):
+        fit_bins(lambda: None)
+
+
+def test_a_users_iterator_stays_in_the_users_thread():
+    connection = sqlite3.connect(":memory:")
+    frame = pd.DataFrame({"a": np.random.default_rng(0).random(5000)})
+    frame.to_sql("t", connection, index=False)
+    assert fit_bins(pd.read_sql("select * from t", connection, chunksize=1000)) == fit_bins(frame)
+    connection.close()
 
 
 def test_an_empty_folder_is_named(tmp_path):

@@ -11,12 +11,12 @@ from typing import Any
 from boostbins.bins import Bins
 from boostbins.features import nearest, numbers_only
 from boostbins.fit import fit_bins, summarize
-from boostbins.reading import title_of
+from boostbins.reading import check_output, title_of
 from boostbins.screen import Screen
 from boostbins.stream import Stream, open_stream
 from boostbins.table_summary import MAGIC, TableSummary
 from boostbins.threads import Progress, ahead
-from boostbins.writing import check_output, table_writer
+from boostbins.writing import table_writer
 
 MEGABYTE = 10**6
 

@@ -6,10 +6,10 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from boostbins.reading import read_files, title_of
+from boostbins.reading import check_output, read_files, title_of
 from boostbins.screen import Screen
 from boostbins.trainers import TRAINERS, chosen_trainer
-from boostbins.writing import check_output, check_writable, table_writer
+from boostbins.writing import check_writable, table_writer
 
 if TYPE_CHECKING:
     from boostbins.comparison import Comparison

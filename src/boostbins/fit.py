@@ -217,7 +217,11 @@ def _opened(X: Any, columns: Sequence[str] | None, *beside: RowNumbers) -> Any:
 
 
 def _chosen(summary: TableSummary, columns: Sequence[str] | None) -> TableSummary:
-    return summary if columns is None else TableSummary((summary[name] for name in columns), columns)
+    if columns is None:
+        return summary
+    if missing := [name for name in columns if name not in summary.names]:
+        raise ValueError(f"columns: there is no column {missing[0]!r} in the summary")
+    return TableSummary((summary[name] for name in columns), columns)
 
 
 def _check_some(names: Sequence[str]) -> None:

@@ -165,15 +165,29 @@ class Dataset(lgb.Dataset):
         settings.check()
         if settings.is_on("linear_tree", False):
             raise ValueError("linear_tree needs the values themselves: load the data, and give a table")
-        given = self.reference
-        if given is None and self.bin_method is None:
+        categorical = self.categorical_feature, settings.get("categorical_feature", None)
+        if any(named not in (None, "auto", "", []) for named in categorical):
+            raise ValueError("categorical_feature needs a table in memory: load the data, or leave the columns out")
+        if self._predictor is not None:
+            raise ValueError("init_model predicts the values themselves: load the data, and give a table")
+        if self.reference is None and self.bin_method is None:
             raise ValueError(
                 "bin_method=None: LightGBM itself does not find bins for data that comes in batches; load it, or give "
                 "bin_method='quantile'"
             )
-        columns = self.columns
-        if given is not None and columns is None:
-            columns = given.construct().get_feature_name()
+        before = {name: getattr(self, name) for name in ("data", "reference", "feature_name", "_start_row", *_PER_ROW)}
+        try:
+            self._read(stream, settings)
+        except BaseException:  # it can be built again
+            self._free_handle()
+            for name, value in before.items():
+                setattr(self, name, value)
+            raise
+        self.reference = before["reference"]
+
+    def _read(self, stream: Stream, settings: Settings) -> None:
+        given = self.reference
+        columns = self.columns if given is None else _columns_as_in(given, self.columns)
         beside = {name: value for name in _PER_ROW if (value := getattr(self, name)) is not None}
         seen = with_missing(0.0) if settings.zero_as_missing else lambda column: column
         rows = Rows(stream, columns, beside, seen)
@@ -187,14 +201,13 @@ class Dataset(lgb.Dataset):
             if np.isnan(values).any():
                 raise ValueError(f"{name} has {np.isnan(values).sum():,} missing values: remove those rows")
             setattr(self, name, values.astype(np.float32) if name == "label" else values)
-        if rows.named and self.feature_name == "auto":  # type: ignore[has-type]
-            self.feature_name = list(rows.names)
-        source, self.data = self.data, _Sequence(rows)
-        try:
-            super().construct()
-            source = None  # it has been read
-        finally:
-            self.data, self.reference = source, given
+        if rows.named and self.feature_name == "auto":
+            self.feature_name: Any = list(rows.names) if given is None else given.get_feature_name()
+        self.data = handed = _Sequence(rows)
+        super().construct()
+        handed.check_all_read()
+        self.data = None
+        self._columns_read = rows.names if rows.named else None
         if bins is not None:
             if given is None:
                 self._check_cuts(dict(enumerate(bins.cuts)), bins.names)
@@ -249,6 +262,13 @@ class Dataset(lgb.Dataset):
         finally:
             self.reference = None  # it has served: what follows treats this as any training set
 
+    def create_valid(self, data: Any, *args: Any, **kwargs: Any) -> lgb.Dataset:
+        """Return a validation set with the cuts of this one; of data that comes in batches too."""
+        if _stream_of(data) is None:
+            return super().create_valid(data, *args, **kwargs)
+        kwargs |= dict(zip(("label", "weight", "group", "init_score", "params", "position"), args, strict=False))
+        return Dataset(data, reference=self, bin_method=self.bin_method, **kwargs)
+
     def save_binary(self, filename: Any) -> Dataset:
         """Write LightGBM's binary file."""
         if getattr(self.construct(), "_bundled", False):
@@ -278,6 +298,13 @@ class _Sequence(lgb.Sequence):
             self.at_hand = np.concatenate([self.at_hand, next(self.matrices)])
         given, self.at_hand = self.at_hand[:n], self.at_hand[n:]
         return np.asarray(given)
+
+    def check_all_read(self) -> None:
+        """Refuse a stream that has more rows than the first time."""
+        if len(self.at_hand) or next(self.matrices, None) is not None:
+            raise ValueError(
+                f"data gave {len(self):,} rows the first time, and more the next: it must give the same rows"
+            )
 
 
 def from_native(dataset: lgb.Dataset) -> Bins:
@@ -347,6 +374,17 @@ def _stream_of(data: Any) -> Stream | None:
             if file.read(len(_BINARY_FILE)) == _BINARY_FILE:
                 return None  # a Dataset of LightGBM's, whose cuts are fixed
     return None if isinstance(data, lgb.Sequence) else stream_of(data)
+
+
+def _columns_as_in(training: lgb.Dataset, columns: Sequence[str] | None) -> Sequence[str] | None:
+    """Return the columns of a validation set, in the order of the training set's; None for arrays without names."""
+    names = training.construct().get_feature_name()
+    bins = getattr(training, "bins_", None)
+    known: Sequence[str] | None = bins.names if bins is not None and len(bins) == len(names) else names
+    known = getattr(training, "_columns_read", known)
+    if columns is not None and sorted(columns) != sorted(known or ()):
+        raise ValueError(f"columns must be those of the training set, {list(known or ())}, got {list(columns)}")
+    return known
 
 
 def _categorical_places(dataset: lgb.Dataset) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import contextlib
 import glob
 import gzip
 import io
@@ -14,6 +15,8 @@ import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from boostbins.writing import check_writable
 
 STDIN = "-"
 
@@ -41,6 +44,17 @@ def read_files(paths: Sequence[str | os.PathLike[str]] | str | os.PathLike[str])
     files = [file for name in names for file in expanded(os.fspath(name))]
     tables = [read_one(file) for file in files]
     return tables[0] if len(tables) == 1 else _below_each_other(tables, files)
+
+
+def check_output(path: str, inputs: Sequence[str]) -> None:
+    """Refuse an output that cannot be written, or that would replace an input, be it one of a folder or a pattern."""
+    check_writable(path)
+    if not Path(path).is_file():
+        return
+    for name in inputs:
+        with contextlib.suppress(FileError):  # what cannot be read is said when it is
+            if any(Path(file).exists() and Path(file).samefile(path) for file in expanded(name)):
+                raise ValueError(f"{path} would replace the data that is read from it: name another file")
 
 
 def title_of(data: Sequence[str]) -> str:

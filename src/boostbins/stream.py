@@ -1,13 +1,13 @@
 """Tables that come in batches: files, Arrow datasets and readers, memory maps, iterators of chunks; any size.
 
-A stream is read from the first batch to the last: while the next is read, threads add the columns of the one at hand to
-their summaries. What is held is the summary of each column, and a few batches.
+A stream is read from the first batch to the last: while the next is read (of a user's own iterator: before it) threads
+add the columns of the one at hand to their summaries. What is held is the summary of each column, and a few batches.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from itertools import chain
@@ -73,6 +73,7 @@ class Stream:
     names: tuple[str, ...] | None = None  # of all its columns, where they are known beforehand
     size: int = 0  # bytes; 0 if not known
     once: bool = False  # whether it can only be read once
+    ours: bool = True  # whether a thread may read it: what a user's iterator does may be bound to the user's
 
     def batches(
         self,
@@ -94,6 +95,7 @@ class Stream:
         non_numeric, dates_as_numbers
             As for `fit_bins`.
         """
+        _check_names(columns)
         given = {argument: value for argument, value in (beside or {}).items() if value is not None}
         named = {argument: value for argument, value in given.items() if isinstance(value, str)}
         arrays = {argument: _array(value, argument) for argument, value in given.items() if argument not in named}
@@ -106,7 +108,7 @@ class Stream:
             wanted = list(dict.fromkeys([*chosen, *named.values()]))
         names: tuple[str, ...] | None = None
         start = 0
-        for data, size, where in self.chunks(wanted):
+        for data, size, where in ahead(self.chunks(wanted)) if self.ours else self.chunks(wanted):
             try:
                 if _n_rows(data) == 0:
                     continue
@@ -119,7 +121,10 @@ class Stream:
                 raise type(error)(f"{where}: {error}") from None
             names = table.names
             rows = slice(start, start := start + table.n_rows)
-            numbers |= {argument: array[rows] for argument, array in arrays.items()}
+            for argument, array in arrays.items():
+                if len(array) < start:
+                    raise ValueError(f"{argument} must have one entry per row, and has only {len(array)}")
+                numbers[argument] = array[rows]
             yield Batch(table, numbers, size, where)
         if names is None:
             raise ValueError("X has no rows")
@@ -163,10 +168,19 @@ def open_stream(X: Any) -> Stream | None:
     if type(X).__module__.startswith("pyarrow"):
         return _of_arrow(X)
     if isinstance(X, Iterator):
-        return Stream(lambda _: (_Chunk(data, 0, f"chunk {i}") for i, data in enumerate(X)), once=True)
+        return Stream(lambda _: _numbered(X), once=True, ours=False)
     if callable(X) and not hasattr(X, "columns"):
-        return Stream(lambda _: (_Chunk(data, 0, f"chunk {i}") for i, data in enumerate(X())))
+        return Stream(lambda _: _numbered(X()), ours=False)
     return None
+
+
+def _numbered(given: Any) -> Iterator[_Chunk]:
+    """Yield what a user's iterator gives, or a function's: a table in place of an iterator is the only one."""
+    if isinstance(given, np.ndarray | Mapping) or hasattr(given, "columns") or hasattr(given, "num_rows"):
+        given = [given]
+    if not isinstance(given, Iterable):
+        raise TypeError(f"X must give an iterator of tables, and its function returned a {type(given).__name__}")
+    return (_Chunk(data, 0, f"chunk {i}") for i, data in enumerate(given))
 
 
 def summarize_stream(
@@ -198,7 +212,7 @@ def summarize_stream(
     columns: list[GrowingSummary] = []
     names: tuple[str, ...] = ()
     done = 0
-    for some in ahead(_joined(batches)):
+    for some in _joined(batches):
         n_rows = sum(batch.table.n_rows for batch in some)
         weights, targets = _beside(some, weight, checked_weight), _beside(some, target, checked_target)
         names = some[0].table.names
@@ -220,11 +234,13 @@ def summarize_stream(
 def _joined(batches: Iterator[Batch]) -> Iterator[list[Batch]]:
     """Yield batches, small ones together."""
     some: list[Batch] = []
+    n_rows = 0
     for batch in batches:
         some.append(batch)
-        if sum(each.table.n_rows for each in some) >= _FEWEST_ROWS:
+        n_rows += batch.table.n_rows
+        if n_rows >= _FEWEST_ROWS:
             yield some
-            some = []
+            some, n_rows = [], 0
     if some:
         yield some
 
@@ -256,6 +272,14 @@ def peeked(batches: Iterator[Batch]) -> tuple[tuple[str, ...], Iterator[Batch]]:
 
 
 # ---- chunks of any kind
+
+
+def _check_names(columns: Sequence[str] | None) -> None:
+    if isinstance(columns, str):
+        raise TypeError(f"columns must be a list of names, got {columns!r}")
+    if columns is not None and len(set(columns)) < len(columns):
+        twice = next(name for name in columns if list(columns).count(name) > 1)
+        raise ValueError(f"columns names {twice!r} more than once")
 
 
 def _array(value: ArrayLike, argument: str) -> NDArray[Any]:

@@ -14,7 +14,7 @@ from boostbins.fit import cells_for
 from boostbins.inputs import Floats
 from boostbins.stream import Batch, RowNumbers, Stream, open_stream, summarize_stream
 from boostbins.table_summary import TableSummary
-from boostbins.threads import Progress, ahead
+from boostbins.threads import Progress
 
 _SAMPLED = 4096  # rows, to show what the columns are like
 _SAMPLED_PER_BATCH = 256
@@ -62,10 +62,19 @@ class Rows:
         self.columns = columns
         self.beside = beside
         self.seen = seen
+        self.n_rows = 0
 
     def batches(self) -> Iterator[Batch]:
-        """Yield the batches, the next one read while one is worked on."""
-        return ahead(self.stream.batches(self.columns, self.beside))
+        """Yield the batches of a later pass, which has the rows of the first."""
+        n_rows = 0
+        for batch in self.stream.batches(self.columns, self.beside):
+            n_rows += batch.table.n_rows
+            yield batch
+        if n_rows != (self.n_rows or n_rows):
+            raise ValueError(
+                f"data gave {self.n_rows:,} rows the first time, and {n_rows:,} the next: it must give the same rows"
+            )
+        self.n_rows = n_rows
 
     def summarize(self, max_bins: int, n_threads: int | None, progress: Progress | None) -> TableSummary:
         """Make the first pass, and return the summary of all columns as the library sees them, for so many bins."""
@@ -89,6 +98,8 @@ class Rows:
             self.n_rows += table.n_rows
             extents.append(ranges(table, 1))
             some.append(_evenly(table, _SAMPLED_PER_BATCH))
+            if sum(map(len, some)) > 4 * _SAMPLED:
+                some = [np.concatenate(some)[::2]]
             for argument, values in batch.numbers.items():
                 beside.setdefault(argument, []).append(np.array(values))  # a view would hold on to a batch
             yield batch

@@ -6,7 +6,7 @@ import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -34,14 +34,6 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     _temporary(Path(path).resolve(), Path(path)).unlink()
 
 
-def check_output(path: str, inputs: Sequence[str]) -> None:
-    """Refuse an output that cannot be written, or that would replace an input."""
-    check_writable(path)
-    for name in inputs:
-        if Path(name).exists() and Path(path).exists() and Path(name).samefile(path) and Path(path).is_file():
-            raise ValueError(f"{path} would replace the data that is read from it: name another file")
-
-
 def table_writer(path: str) -> Callable[[Iterator[Any], str], None]:
     """Return the function that writes Arrow tables, below each other, of the kind that a file's name asks for."""
     import pyarrow
@@ -59,7 +51,9 @@ def table_writer(path: str) -> Callable[[Iterator[Any], str], None]:
         raise ValueError(f"a file's name must end in {', '.join(kinds)}, got {path}")
 
     def write(tables: Iterator[Any], path: str) -> None:
-        first = next(tables)
+        first = next(tables, None)
+        if first is None:
+            raise ValueError("there are no rows to be written: nothing is")
         with whole_file(path) as file, kinds[kind](str(file), first.schema) as writer:
             for table in chain([first], tables):
                 writer.write_table(table)

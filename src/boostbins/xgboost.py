@@ -65,7 +65,15 @@ __all__ = [
 
 MAX_BIN = 256  # XGBoost's default
 _GREATEST = np.finfo(np.float32).max
-_NOT_IN_BATCHES = ("qid", "group", "label_lower_bound", "label_upper_bound", "feature_weights", "feature_types")
+_NOT_IN_BATCHES = (
+    "qid",
+    "group",
+    "label_lower_bound",
+    "label_upper_bound",
+    "feature_weights",
+    "feature_types",
+    "feature_names",
+)
 _WITH_CUTS = (None, "auto", "hist", "gpu_hist")  # tree methods that take ready cuts
 
 
