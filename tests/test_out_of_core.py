@@ -182,7 +182,8 @@ BAD = [
     ({"columns": ["a"]}, "columns: there is no column 'a'"),
     ({"weight": "w"}, "weight: there is no column 'w'"),
     ({"bin_cache": "memory"}, "bin_cache cannot know data that comes in batches"),
-    ({"label": np.ones(3)}, r"label must have one entry per row, shape \(30000,\), got \(3,\)"),
+    ({"label": np.ones(3)}, "label must have one entry per row, and has only 3"),
+    ({"label": np.ones(N + 1)}, r"label must have one entry per row, shape \(30000,\), got \(30001,\)"),
     ({"bin_method": "kmean"}, "bin_method must be one of"),
 ]
 
