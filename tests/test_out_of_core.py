@@ -356,7 +356,7 @@ def watch():
     while not over.wait(0.002):
         peak[0] = max(peak[0], anonymous())
 what, path = sys.argv[1:]
-thread = threading.Thread(target=watch); thread.start()
+thread = threading.Thread(target=watch, daemon=True); thread.start()
 if what == "xgboost":
     xgboost.train({"nthread": 2}, X.ExtMemQuantileDMatrix(path, "y", nthread=2), 2)
 else:

@@ -425,7 +425,7 @@ def watch():
     while not over.wait(0.002):
         peak[0] = max(peak[0], anonymous())
 before = anonymous()
-thread = threading.Thread(target=watch); thread.start()
+thread = threading.Thread(target=watch, daemon=True); thread.start()
 fit_bins(sys.argv[1], n_threads=2)
 over.set(); thread.join()
 print(peak[0] - before)

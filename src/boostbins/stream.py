@@ -534,7 +534,7 @@ def _parquet(name: str) -> _File:
             ) as file:
                 for batch in file.iter_batches(_rows_at_once(len(columns)), row_groups=[group], columns=columns):
                     seen += batch.num_rows
-                    yield _Chunk(batch, round(batch.num_rows * per_row), where)
+                    yield _Chunk(batch, int(batch.num_rows * per_row), where)
         except (pyarrow.ArrowException, OSError) as error:
             raise FileError(f"{where} cannot be read: {first_line(error)}") from None
         if seen != rows[group]:
