@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from boostbins.bins import Bins, encode
 from boostbins.fit import fit_bins, summarize
-from boostbins.methods import METHODS, kmeans, optimal, quantile, uniform
+from boostbins.methods import METHODS, auto, kmeans, optimal, quantile, supervised, uniform
+from boostbins.mixing import Choice, hybrid
 from boostbins.summary import ColumnSummary
 from boostbins.table_summary import TableSummary
 
@@ -19,18 +20,22 @@ __all__ = [
     "METHODS",
     "Binner",
     "Bins",
+    "Choice",
     "ColumnSummary",
     "Comparison",
     "Report",
     "TableSummary",
+    "auto",
     "compare",
     "encode",
     "fit_bins",
+    "hybrid",
     "kmeans",
     "optimal",
     "quantile",
     "report",
     "summarize",
+    "supervised",
     "uniform",
 ]
 __version__ = version("boostbins")

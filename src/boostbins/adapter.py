@@ -17,8 +17,8 @@ from boostbins.bins import Bins
 from boostbins.cache import BinCache, cached_bins
 from boostbins.columns import ROWS_AT_ONCE, Column, SparseColumn, Table, is_array_like, is_sparse, read_table
 from boostbins.fit import fit_summary, fit_table
-from boostbins.inputs import Floats, checked_weight
-from boostbins.methods import MAX_BINS, MIN_BINS, Method, method_named
+from boostbins.inputs import MOST_TARGETS, Floats, checked_weight, numbered_classes, numbers_or_classes
+from boostbins.methods import MAX_BINS, MIN_BINS, Method, looks_at_target, method_named
 from boostbins.table_summary import TableSummary
 from boostbins.threads import each
 
@@ -86,15 +86,15 @@ def _first_difference(asked: Floats, found: Floats) -> str:
 
 # ---- the flag
 
-FLAGS = ("bin_method", "bin_cache")
+FLAGS = ("bin_method", "bin_cache", "total_bins")
 
 _PARAMETERS = """
 
     Parameters
     ----------
     bin_method : str, function, Bins or None
-        "kmeans", "optimal", "quantile", "uniform", a function ``(summary, max_bins) -> cuts``, ready bins, or None
-        for the library's own.{cache}
+        "auto", "hybrid", "kmeans", "optimal", "quantile", "uniform", a function ``(summary, max_bins) -> cuts``, ready
+        bins, or None for the library's own.{cache}
     **others
         The library's own; {budget}.
 
@@ -107,15 +107,18 @@ _PARAMETERS = """
 
 _CACHE = """
     bin_cache : None, "memory" or a folder
-        Where bins are kept for when the same is asked of the same data again."""
+        Where bins are kept for when the same is asked of the same data again.
+    total_bins : int, optional
+        At most so many bins in all columns together, shared by what they gain; see `fit_bins`."""
 
 
 def with_flag(budget: str, *, cached: bool = True, **more: Any) -> Callable[[type], type]:
     """Return a decorator for subclasses of a library's estimators: adds the flag's parameters, and more, to its own.
 
-    `budget` says in the documentation what limits the number of bins; `cached` is whether there is a bin_cache.
+    `budget` says in the documentation what limits the number of bins; `cached` is whether there is a bin_cache, and a
+    total of bins.
     """
-    own = {"bin_method": "kmeans", **({"bin_cache": None} if cached else {}), **more}
+    own = {"bin_method": "kmeans", **({"bin_cache": None, "total_bins": None} if cached else {}), **more}
 
     def decorated(cls: Any) -> type:
         cls._native_class = next(base for base in cls.__bases__ if not base.__module__.startswith("boostbins"))
@@ -152,6 +155,7 @@ class Flagged:
     _own_parameters: Mapping[str, Any]
     bin_method: BinMethod
     bin_cache: BinCache = None
+    total_bins: int | None = None
     bins_: Bins
 
     def _begin_fit(self) -> bool:
@@ -327,7 +331,10 @@ def requested_bins(
     budgets: Sequence[int],
     *,
     sample_weight: ArrayLike | None = None,
+    label: Any = None,
+    n_classes: int | None = None,
     bin_cache: BinCache = None,
+    total_bins: int | None = None,
     rule: Rule = AS_THEY_ARE,
     limit: str,
     n_threads: int | None = None,
@@ -342,7 +349,12 @@ def requested_bins(
     budgets : sequence of int
         How many bins the library has for each column.
     sample_weight : array, optional
+    label : array, optional
+        What is to be predicted, for methods that look at it.
+    n_classes : int, optional
+        If it numbers classes, how many there are.
     bin_cache : None, "memory" or a folder
+    total_bins : int, optional
     rule : Rule
         What the library makes of cuts.
     limit : str
@@ -354,13 +366,16 @@ def requested_bins(
     method = method_named(bin_method, "bin_method", " or Bins or None")
     check_budgets(budgets, limit)
     weight = None if sample_weight is None else _weight_that_counts(sample_weight, table.n_rows)
+    target = target_of(method, label, table.n_rows, n_classes)
     return cached_bins(
         bin_cache,
         table,
-        weight,
+        (weight, target),
         method,
-        [list(budgets), rule.name],
-        lambda: fit_table(table, method, budgets, weight, n_threads=n_threads, settle=rule.settle),
+        [list(budgets), total_bins, rule.name],
+        lambda: fit_table(
+            table, method, budgets, weight, target, total_bins=total_bins, n_threads=n_threads, settle=rule.settle
+        ),
         n_threads,
     )
 
@@ -370,6 +385,7 @@ def summarized_bins(
     summary: TableSummary,
     budgets: Sequence[int],
     *,
+    total_bins: int | None = None,
     rule: Rule = AS_THEY_ARE,
     limit: str,
     n_threads: int | None = None,
@@ -383,7 +399,19 @@ def summarized_bins(
         return _ready_bins(bin_method, names, budgets, rule.settle, limit)
     method = method_named(bin_method, "bin_method", " or Bins or None")
     check_budgets(budgets, limit)
-    return fit_summary(summary, method, budgets, n_threads=n_threads, settle=rule.settle)
+    return fit_summary(summary, method, budgets, total_bins=total_bins, n_threads=n_threads, settle=rule.settle)
+
+
+def target_of(method: Any, label: Any, n_rows: int, n_classes: int | None = None) -> Floats | None:
+    """Return the target for the binning, if there is a label and the method looks at it."""
+    if label is None or not looks_at_target(method):
+        return None
+    values = np.asarray(label)
+    if values.ndim == 2:
+        values = values[:, 0] if values.shape[1] == 1 else values[:, :MOST_TARGETS]
+    if values.ndim == 1 and n_classes is not None and values.dtype.kind in "biuf":
+        return numbered_classes(values, n_classes)
+    return numbers_or_classes(values, n_rows, "label")
 
 
 def check_budgets(budgets: Sequence[int], limit: str) -> None:
@@ -428,7 +456,8 @@ def _ready_bins(
                 f"{room}: raise it, or make bins with fewer"
             )
     same = bins.stats is not None and all(len(c) == len(bins.cuts[j]) for c, j in zip(cuts, order, strict=True))
-    return Bins(cuts, table.names, [bins.stats[j] for j in order] if same and bins.stats else None)
+    choices = [bins.choices.get(bins.names[j]) for j in order]
+    return Bins(cuts, table.names, [bins.stats[j] for j in order] if same and bins.stats else None, choices)
 
 
 def checked_flag(bin_method: BinMethod, bin_cache: BinCache) -> None:

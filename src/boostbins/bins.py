@@ -18,6 +18,7 @@ from boostbins import _core
 from boostbins.columns import ROWS_AT_ONCE, SparseColumn, read_table, summarize_column
 from boostbins.inputs import Floats, checked_weight, real_numbers
 from boostbins.methods import MAX_BINS
+from boostbins.mixing import Choice
 from boostbins.stats import BinStats, bin_rows, bin_stats, cost_row, frame_of
 from boostbins.threads import each
 from boostbins.writing import whole_file
@@ -42,6 +43,8 @@ class Bins:
         "x0", "x1", ... if not given.
     stats : sequence of BinStats, optional
         From `fit_bins`.
+    choices : sequence of Choice or None, optional
+        From `fit_bins`.
 
     Examples
     --------
@@ -57,17 +60,19 @@ class Bins:
     True
     """
 
-    __slots__ = ("__dict__", "cuts", "names", "stats")
+    __slots__ = ("__dict__", "_choices", "cuts", "names", "stats")
 
     cuts: tuple[Floats, ...]
     names: tuple[str, ...]
     stats: tuple[BinStats, ...] | None
+    _choices: tuple[Choice | None, ...]
 
     def __init__(
         self,
         cuts: Iterable[ArrayLike],
         names: Iterable[str] | None = None,
         stats: Iterable[BinStats] | None = None,
+        choices: Iterable[Choice | None] | None = None,
     ) -> None:
         frozen = tuple(_frozen_cuts(c, i) for i, c in enumerate(cuts))
         known = tuple(f"x{i}" for i in range(len(frozen))) if names is None else tuple(map(str, names))
@@ -78,10 +83,14 @@ class Bins:
             raise ValueError(
                 f"stats must be one per column, and of its bins, got {len(held)} for {len(frozen)} columns"
             )
+        chosen = (None,) * len(frozen) if choices is None else tuple(choices)
+        if len(chosen) != len(frozen):
+            raise ValueError(f"choices must be one per column, got {len(chosen)} for {len(frozen)} columns")
         set_ = object.__setattr__
         set_(self, "cuts", frozen)
         set_(self, "names", known)
         set_(self, "stats", held)
+        set_(self, "_choices", chosen)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"Bins are immutable: make new ones instead of setting {name}")
@@ -114,6 +123,11 @@ class Bins:
         """The code of missing values, in every column: the largest number of bins."""
         return max(self.n_bins, default=1)
 
+    @property
+    def choices(self) -> dict[str, Choice]:
+        """What "auto" chose, and why, by column: those that have fewer distinct values than bins had no choice."""
+        return {name: choice for name, choice in zip(self.names, self._choices, strict=True) if choice is not None}
+
     # ---- as a value
 
     @cached_property
@@ -138,7 +152,7 @@ class Bins:
         return f"Bins({', '.join(shown[:6] + more)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Bins, (self.cuts, self.names, self.stats)
+        return Bins, (self.cuts, self.names, self.stats, self._choices)
 
     # ---- written down
 
@@ -149,6 +163,9 @@ class Bins:
         ]
         for column, stats in zip(columns, self.stats or (), strict=False):
             column["stats"] = asdict(stats)
+        for column, choice in zip(columns, self._choices, strict=True):
+            if choice is not None:
+                column["choice"] = asdict(choice)
         content = {"format": _FORMAT, "version": _VERSION, "columns": columns}
         return json.dumps({**content, "sha256": _checksum(content)}, allow_nan=False)
 
@@ -177,6 +194,7 @@ class Bins:
             [c["cuts"] for c in columns],
             [c["name"] for c in columns],
             [_stats_from(s) for s in stats] or None,
+            [Choice(**c["choice"]) if "choice" in c else None for c in columns],
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -24,7 +24,7 @@ from boostbins.threads import each
 
 BinCache: TypeAlias = str | os.PathLike[str] | None
 
-_KIND = b"boostbins cache 1"  # to be counted up when the same request gets other cuts
+_KIND = b"boostbins cache 2"  # to be counted up when the same request gets other cuts
 _IN_MEMORY = 256  # entries; those used least recently go first
 
 _memory: OrderedDict[tuple[str, Any], Bins] = OrderedDict()
@@ -35,7 +35,7 @@ _guard = threading.Lock()
 def cached_bins(
     cache: BinCache,
     table: Table,
-    weight: Floats | None,
+    beside: Sequence[Floats | None],
     method: Method,
     request: Sequence[Any],
     find: Callable[[], Bins],
@@ -47,8 +47,8 @@ def cached_bins(
     ----------
     cache : None, "memory" or a folder
         "memory" is this process'; a folder is shared by all processes that name it, and outlives them.
-    table, weight, method
-        What the bins are found on, and how.
+    table, beside, method
+        What the bins are found on (the columns; the weights and the targets, if there are any), and how.
     request : sequence
         Whatever else decides about them, as values with a faithful `repr`.
     find : function
@@ -62,14 +62,14 @@ def cached_bins(
         if name is None and not isinstance(method, types.FunctionType):
             return find()  # an object may change and stay itself
         # A function of the user's is known by its identity; the key keeps it alive.
-        return _from_memory((_content_key(table, weight, name, request, n_threads), None if name else method), find)
+        return _from_memory((_content_key(table, beside, name, request, n_threads), None if name else method), find)
     folder = _checked_folder(cache)
     if name is None:
         raise ValueError(
             f"bin_cache={os.fspath(folder)!r} cannot tell whether {method!r} is still the same function in another "
             f"process: use bin_cache='memory', a method by name, or functools.partial of one of boostbins'"
         )
-    return _from_folder(folder / f"{_content_key(table, weight, name, request, n_threads)}.json", find)
+    return _from_folder(folder / f"{_content_key(table, beside, name, request, n_threads)}.json", find)
 
 
 def _from_memory(key: tuple[str, Any], find: Callable[[], Bins]) -> Bins:
@@ -140,14 +140,14 @@ def _name_of(method: Method) -> str | None:
 
 
 def _content_key(
-    table: Table, weight: Floats | None, method: str | None, request: Sequence[Any], n_threads: int | None
+    table: Table, beside: Sequence[Floats | None], method: str | None, request: Sequence[Any], n_threads: int | None
 ) -> str:
     said = [table.names, table.n_rows, method, *request]
     sha = hashlib.sha256(_KIND + repr(said).encode(errors="surrogatepass"))
     for digest in each(lambda i: _column_digest(table, i), range(len(table)), n_threads):
         sha.update(digest)
-    if weight is not None:
-        sha.update(b"weighted" + hashlib.sha256(weight.data).digest())
+    for numbers in beside:
+        sha.update(b"none" if numbers is None else hashlib.sha256(np.ascontiguousarray(numbers).data).digest())
     return sha.hexdigest()
 
 

@@ -60,10 +60,12 @@ class Pool(cb.Pool):
     data, label, *args, **kwargs
         As for `catboost.Pool`. `data` is an array, a frame or a sparse matrix.
     bin_method : str, function, Bins or None
-        "kmeans", "optimal", "quantile", "uniform", a function ``(summary, max_bins) -> cuts``, ready bins, or None
-        for no quantization, which CatBoost then does itself.
+        "auto", "hybrid", "kmeans", "optimal", "quantile", "uniform", a function ``(summary, max_bins) -> cuts``, ready
+        bins, or None for no quantization, which CatBoost then does itself.
     bin_cache : None, "memory" or a folder
         Where bins are kept for when the same is asked of the same data again.
+    total_bins : int, optional
+        At most so many bins in all columns together, shared by what they gain; see `fit_bins`.
     border_count, nan_mode, task_type
         As for `catboost.Pool.quantize`.
 
@@ -90,6 +92,7 @@ class Pool(cb.Pool):
         *args: Any,
         bin_method: BinMethod = "kmeans",
         bin_cache: BinCache = None,
+        total_bins: int | None = None,
         border_count: int | None = None,
         nan_mode: str | None = None,
         task_type: str | None = None,
@@ -107,7 +110,8 @@ class Pool(cb.Pool):
             options = {"border_count": border_count, "nan_mode": nan_mode, "task_type": task_type}
             given = inspect.signature(cb.Pool.__init__).bind(self, data, label, *args, **kwargs).arguments
             n_threads = threads_of(given.get("thread_count"))
-            borders = _borders(self, data, given.get("weight"), bin_method, bin_cache, options, n_threads)
+            flags = {"bin_method": bin_method, "bin_cache": bin_cache, "total_bins": total_bins}
+            borders = _borders(self, data, given.get("weight"), label, flags, options, n_threads)
             borders.quantize(self, options)
             self.bins_, self._places = borders.bins, borders.places
 
@@ -155,10 +159,11 @@ def _borders(
     pool: cb.Pool,
     data: Any,
     weight: Any,
-    bin_method: Any,
-    bin_cache: BinCache,
+    label: Any,
+    flags: Mapping[str, Any],
     params: Mapping[str, Any],
     n_threads: int | None,
+    n_classes: int | None = None,
 ) -> _Borders:
     """Return the cuts for the numeric features of a pool, which was made from `data`."""
     if isinstance(data, str | Path | cb.FeaturesData):
@@ -174,11 +179,14 @@ def _borders(
     table = feature_table(data, others).seen(as_float32)
     extent = ranges(table, n_threads)
     bins = requested_bins(
-        bin_method,
+        flags["bin_method"],
         table,
         [min(max(int(border_count + 1 - missing), 2), MAX_BINS) for missing in extent.missing],
         sample_weight=weight,
-        bin_cache=bin_cache,
+        label=label,
+        n_classes=n_classes,
+        bin_cache=flags["bin_cache"],
+        total_bins=flags["total_bins"],
         rule=IN_FLOAT32,
         limit=f"border_count={border_count}",
         n_threads=n_threads,
@@ -259,10 +267,14 @@ class _Flag(Flagged):
                     "eval_fraction hides which rows are trained on, if there are categorical, text or embedding "
                     "features: give eval_set instead, or bin_method=None"
                 )
-            values, weight = np.asarray(pool.get_features(), np.float32), pool.get_weight()
+            values, weight, y = np.asarray(pool.get_features(), np.float32), pool.get_weight(), pool.get_label()
             X = dict(zip(pool.get_feature_names(), values.T, strict=True)) if hasattr(X, "columns") else values
         n_threads = threads_of(params.get("thread_count"))
-        borders = _borders(pool, X, weight, self.bin_method, self.bin_cache, params, n_threads)
+        n_classes = None
+        if y is not None and isinstance(self, cb.CatBoostClassifier) and np.ndim(y) == 1:
+            classes, y = np.unique(np.asarray(y), return_inverse=True)
+            n_classes = len(classes)
+        borders = _borders(pool, X, weight, y, self._flags(), params, n_threads, n_classes)
         if _texts_and_vectors(pool) or prepared["init_model"] is not None:
             if "_selecting" in self.__dict__:
                 raise ValueError(
@@ -323,10 +335,12 @@ class _Flag(Flagged):
 
     # CatBoost keeps its parameters in a dict that goes to its core as a whole: the flag stays out of it.
 
+    def _flags(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in FLAGS}
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return all parameters."""
-        flags = {"bin_method": self.bin_method, "bin_cache": self.bin_cache}
-        return {**super().get_params(deep=deep), **flags}  # type: ignore[misc]
+        return {**super().get_params(deep=deep), **self._flags()}  # type: ignore[misc]
 
     def get_param(self, key: str) -> Any:
         """Return a parameter."""
@@ -341,17 +355,16 @@ class _Flag(Flagged):
         return self
 
     def __repr__(self) -> str:
-        params = {**super().get_params(), "bin_method": self.bin_method}  # type: ignore[misc]
-        if self.bin_cache is not None:
-            params["bin_cache"] = self.bin_cache
+        said = {key: value for key, value in self._flags().items() if key == "bin_method" or value is not None}
+        params = {**super().get_params(), **said}  # type: ignore[misc]
         return f"{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in sorted(params.items()))})"
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = {key: vars(self)[key] for key in ("bin_method", "bin_cache", "bins_") if key in vars(self)}
+        kept = {key: vars(self)[key] for key in (*FLAGS, "bins_") if key in vars(self)}
         return {**super().__getstate__(), "__boostbins": kept}  # type: ignore[dict-item]
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        kept = state.pop("__boostbins", {"bin_method": None, "bin_cache": None})
+        kept = state.pop("__boostbins", dict.fromkeys(FLAGS))
         super().__setstate__(state)  # type: ignore[misc]
         vars(self).update(kept)
 

@@ -10,8 +10,9 @@ import numpy as np
 
 from boostbins.bins import Bins
 from boostbins.columns import NonNumeric, Table, read_table, summarize_column
-from boostbins.inputs import Floats, checked_target, positive_weight
-from boostbins.methods import MAX_BINS, MIN_BINS, Method, find_cuts, method_named
+from boostbins.inputs import Floats, numbers_or_classes, positive_weight
+from boostbins.methods import MAX_BINS, MIN_BINS, Method, find_chosen, method_named
+from boostbins.mixing import Choice, worth
 from boostbins.stats import BinStats, bin_stats
 from boostbins.stream import RowNumbers, Stream, open_stream, peeked, summarize_stream
 from boostbins.summary import MAX_CELLS, ColumnSummary, checked_max_cells
@@ -28,6 +29,7 @@ def fit_bins(
     *,
     y: RowNumbers = None,
     columns: Sequence[str] | None = None,
+    total_bins: int | None = None,
     exact: bool = False,
     non_numeric: NonNumeric = "error",
     dates_as_numbers: bool = False,
@@ -45,7 +47,8 @@ def fit_bins(
         size: the path of a Parquet, CSV or Feather file, a folder or pattern of them, or a list; an Arrow dataset or
         reader; a `np.memmap`; an iterator of tables, or a function that gives one. Or what `summarize` returned.
     method : str or function
-        "kmeans", "optimal", "quantile" or "uniform"; or a function ``(summary, max_bins) -> cuts`` of your own.
+        "auto", "hybrid", "kmeans", "optimal", "quantile" or "uniform"; or a function ``(summary, max_bins) -> cuts``
+        of your own. "auto" looks at `y`.
     max_bins : int, or one per column as a sequence or a dict by name
         At most so many bins for present values, 2 to 65,535. A column with no more distinct values than that
         gets a bin for each, whatever the method.
@@ -53,9 +56,13 @@ def fit_bins(
     n_threads : int, optional
         As many as there are processors, if not given.
     y : array of shape (rows,), or the name of a column, optional
-        The target, for methods that look at it: the summary then carries its sums per cell.
+        The target, for methods that look at it: the summary then carries its sums per cell. Texts are taken as
+        classes (not where X comes in batches), numbers as numbers, of which a row may have several.
     columns : sequence of str, optional
         Which to bin; all, if not given.
+    total_bins : int, optional
+        At most so many bins in all columns together, and still at most `max_bins` in each: half of them evenly, half by
+        what a column gains from bins (of the target's mean, if there is one).
     exact : bool
         Whether to hold every distinct value of a column, instead of at most 32,768 cells. Takes the memory and the
         time of sorting.
@@ -79,7 +86,9 @@ def fit_bins(
         for argument, value in {"sample_weight": sample_weight, "y": y}.items():
             if value is not None:
                 raise ValueError(f"{argument} is part of a TableSummary: give it to summarize")
-        return fit_summary(_chosen(source, columns), find, max_bins, exact=exact, n_threads=n_threads)
+        return fit_summary(
+            _chosen(source, columns), find, max_bins, total_bins=total_bins, exact=exact, n_threads=n_threads
+        )
     if isinstance(source, Stream):
         beside = {"sample_weight": sample_weight, "y": y}
         names, batches = peeked(
@@ -90,13 +99,13 @@ def fit_bins(
         summary = summarize_stream(
             batches, max_cells=max_cells, n_threads=n_threads, progress=progress, size=source.size
         )
-        return fit_summary(summary, find, max_bins, exact=exact, n_threads=n_threads)
+        return fit_summary(summary, find, max_bins, total_bins=total_bins, exact=exact, n_threads=n_threads)
     table = read_table(source, non_numeric=non_numeric, dates_as_numbers=dates_as_numbers)
     _check_some(table.names)
     budgets = checked_max_bins(max_bins, table.names)
     weight = None if sample_weight is None else positive_weight(sample_weight, table.n_rows, "sample_weight")
-    target = None if y is None else checked_target(y, table.n_rows, "y")
-    return fit_table(table, find, budgets, weight, target, exact=exact, n_threads=n_threads)
+    target = None if y is None else numbers_or_classes(y, table.n_rows, "y")
+    return fit_table(table, find, budgets, weight, target, total_bins=total_bins, exact=exact, n_threads=n_threads)
 
 
 def summarize(
@@ -138,7 +147,7 @@ def summarize(
         return summarize_stream(batches, max_cells=max_cells, n_threads=n_threads, progress=progress, size=source.size)
     table = read_table(source, non_numeric=non_numeric, dates_as_numbers=dates_as_numbers)
     weight = None if sample_weight is None else positive_weight(sample_weight, table.n_rows, "sample_weight")
-    target = None if y is None else checked_target(y, table.n_rows, "y")
+    target = None if y is None else numbers_or_classes(y, table.n_rows, "y")
     return summarize_table(table, weight, target, max_cells=max_cells, n_threads=n_threads)
 
 
@@ -147,6 +156,7 @@ def fit_summary(
     method: Method,
     max_bins: int | Sequence[int] | Mapping[str, int],
     *,
+    total_bins: int | None = None,
     exact: bool = False,
     n_threads: int | None = None,
     settle: Callable[[int, Floats], Floats] = lambda column, cuts: cuts,
@@ -172,7 +182,7 @@ def fit_summary(
     def summary_of(i: int) -> ColumnSummary:
         return _as_coarse(summary.columns[i], None if exact else cells_for(budgets[i]))
 
-    return _cut(summary_of, summary.names, method, budgets, settle, n_threads)
+    return _cut(summary_of, summary.names, method, budgets, total_bins, settle, n_threads)
 
 
 def _cut(
@@ -180,18 +190,59 @@ def _cut(
     names: Sequence[str],
     method: Method,
     budgets: Sequence[int],
+    total_bins: int | None,
     settle: Callable[[int, Floats], Floats],
     n_threads: int | None,
 ) -> Bins:
-    """Return the bins of all columns, whose summaries are made, or had, one at a time."""
+    """Return the bins of all columns, whose summaries are made, or had, one at a time: all, to share a total."""
+    columns = range(len(names))
+    if total_bins is not None:
+        held = each(summary_of, columns, n_threads)
+        summary_of = held.__getitem__
+        budgets = shared_bins(total_bins, [distinct_bins(held[i], budgets[i]) for i in columns],
+                              each(lambda i: worth(held[i]), columns, n_threads))  # fmt: skip
 
-    def fit_column(i: int) -> tuple[Floats, BinStats]:
+    def fit_column(i: int) -> tuple[Floats, BinStats, Choice | None]:
         summary = summary_of(i)
-        cuts = settle(i, find_cuts(summary, method, budgets[i]))
-        return cuts, bin_stats(summary, cuts)
+        found, choice = find_chosen(summary, method, budgets[i])
+        cuts = settle(i, found)
+        return cuts, bin_stats(summary, cuts), choice
 
-    fitted = each(fit_column, range(len(names)), n_threads)
-    return Bins([cuts for cuts, _ in fitted], names, [stats for _, stats in fitted])
+    cuts, stats, choices = zip(*each(fit_column, columns, n_threads), strict=True)
+    return Bins(cuts, names, stats, choices)
+
+
+def distinct_bins(summary: ColumnSummary, max_bins: int) -> int:
+    """Return the number of bins that a column can use, of so many."""
+    return max(min(max_bins, summary.n_cells) if summary.is_exact else max_bins, MIN_BINS)
+
+
+def shared_bins(total: int, most: Sequence[int], worths: Sequence[float]) -> list[int]:
+    """Return how many bins each column gets of a total: half of them evenly, half by worth, to each what it can use.
+
+    >>> shared_bins(100, [255, 255, 10], [3.0, 1.0, 1.0])
+    [55, 35, 10]
+    """
+    if isinstance(total, bool) or not isinstance(total, int | np.integer) or total < MIN_BINS * len(most):
+        raise ValueError(
+            f"total_bins must be a whole number, at least {MIN_BINS} for each of {len(most)} columns, got {total!r}"
+        )
+    limit, worth_of = np.array(most, np.float64), np.array(worths)
+    if limit.sum() <= total:
+        return list(most)
+    share = np.full(len(most), 1 / len(most))
+    if worth_of.sum() > 0:
+        share = (share + worth_of / worth_of.sum()) / 2
+    bins = np.minimum(np.maximum(share * total, MIN_BINS), limit)
+    for _ in range(len(most)):  # what some cannot use goes to the others, in proportion
+        free = bins < limit
+        left = total - bins.sum()
+        if not free.any() or abs(left) < 0.5:
+            break
+        bins[free] = np.clip(bins[free] + left * share[free] / share[free].sum(), MIN_BINS, limit[free])
+    whole = np.floor(bins).astype(int)
+    whole[np.argsort(whole - bins, kind="stable")[: max(int(total - whole.sum()), 0)]] += 1
+    return [int(n) for n in np.minimum(whole, limit)]
 
 
 def cells_for(max_bins: int) -> int:
@@ -236,6 +287,7 @@ def fit_table(
     weight: Floats | None = None,
     target: Floats | None = None,
     *,
+    total_bins: int | None = None,
     exact: bool = False,
     n_threads: int | None = None,
     settle: Callable[[int, Floats], Floats] = lambda column, cuts: cuts,
@@ -249,7 +301,8 @@ def fit_table(
         return summarize_column(table, i, weight, target, max_cells=None if exact else cells_for(budgets[i]))
 
     threads = checked_threads(n_threads)
-    return _cut(summary_of, table.names, method, budgets, settle, threads if table.n_rows >= WORTH_THREADS else 1)
+    threads = threads if table.n_rows >= WORTH_THREADS else 1
+    return _cut(summary_of, table.names, method, budgets, total_bins, settle, threads)
 
 
 def checked_max_bins(max_bins: int | Sequence[int] | Mapping[str, int], names: Sequence[str]) -> list[int]:

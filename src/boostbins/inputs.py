@@ -9,6 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 
 Floats: TypeAlias = NDArray[np.float64]
 
+MOST_TARGETS = 16
+"""Numbers per row that a target may have; as the kernels have it."""
+
 _KERNEL_TYPES = ("?", "b", "h", "i", "l", "q", "B", "H", "I", "L", "Q", "f", "d")
 
 
@@ -51,10 +54,52 @@ def positive_weight(weight: ArrayLike, n_rows: int, name: str) -> Floats:
 
 
 def checked_target(target: ArrayLike, n_rows: int, name: str) -> Floats:
-    """Return targets as float64: one per row, finite."""
-    targets = _row_numbers(target, n_rows, name)
-    if not np.isfinite(targets).all():
-        raise ValueError(f"{name} must be finite, got {targets[~np.isfinite(targets)][0]}: remove those rows")
+    """Return targets as float64, finite, of shape (rows, targets): several per row may be given as a matrix."""
+    values = np.asarray(target)
+    if values.shape[:1] != (n_rows,) or values.ndim > 2:
+        raise ValueError(f"{name} must have one entry per row, shape ({n_rows},), got {values.shape}")
+    numbers = real_numbers(values, name).reshape(n_rows, -1)
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"{name} must be finite, got {numbers[~np.isfinite(numbers)][0]}: remove those rows")
+    if n_rows and not 1 <= numbers.shape[1] <= MOST_TARGETS:
+        raise ValueError(f"{name} must have 1 to {MOST_TARGETS} numbers per row, got {numbers.shape[1]}")
+    return numbers
+
+
+def numbers_or_classes(target: ArrayLike, n_rows: int, name: str) -> Floats:
+    """Return targets as `checked_target` does; texts and categories are taken as classes."""
+    values = np.asarray(target)
+    if values.ndim != 1 or values.dtype.kind in "biufmM" or len(values) != n_rows:
+        return checked_target(values, n_rows, name)
+    if values.dtype == object and all(v is None or isinstance(v, int | float | np.number) for v in values.tolist()):
+        return checked_target(values.astype(np.float64), n_rows, name)
+    return class_targets(values, name)
+
+
+def class_targets(labels: ArrayLike, name: str) -> Floats:
+    """Return classes as targets: whether a row is of a class, for each of them; of two, for the second.
+
+    Of more than there may be targets, the last ones share one.
+
+    >>> class_targets(["a", "c", "b"], "y").tolist()
+    [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
+    """
+    values = np.asarray(labels)
+    if values.dtype == object:
+        if missing := sum(value is None or value != value for value in values.tolist()):
+            raise ValueError(f"{name} has {missing:,} missing values: remove those rows")
+        values = values.astype(str)
+    classes, which = np.unique(values, return_inverse=True)
+    return numbered_classes(which.reshape(-1), len(classes))
+
+
+def numbered_classes(numbers: NDArray[Any], n_classes: int) -> Floats:
+    """Return classes that are numbered from 0 as targets, as `class_targets` does."""
+    if n_classes <= 2:
+        return numbers.astype(np.float64)[:, None]
+    place = np.minimum(numbers.astype(np.intp), MOST_TARGETS - 1)
+    targets = np.zeros((len(numbers), min(n_classes, MOST_TARGETS)))
+    targets[np.arange(len(numbers)), place] = 1.0
     return targets
 
 

@@ -41,6 +41,7 @@ from boostbins.cache import BinCache
 from boostbins.columns import Column, SparseColumn, Table, as_float32, dense, is_sparse, with_missing
 from boostbins.inputs import Floats
 from boostbins.lightgbm_binary import cuts_by_place
+from boostbins.methods import looks_at_target
 from boostbins.stream import Stream
 from boostbins.streamed import Rows, stream_of
 from boostbins.threads import Progress
@@ -80,10 +81,12 @@ class Dataset(lgb.Dataset):
         then `label`, `weight` and `init_score` may be names of columns, and only the bins' numbers are held in memory
         (a byte per value).
     bin_method : str, function, Bins or None
-        "kmeans", "optimal", "quantile", "uniform", a function ``(summary, max_bins) -> cuts``, ready bins, or None
-        for LightGBM's own.
+        "auto", "hybrid", "kmeans", "optimal", "quantile", "uniform", a function ``(summary, max_bins) -> cuts``, ready
+        bins, or None for LightGBM's own.
     bin_cache : None, "memory" or a folder
         Where bins are kept for when the same is asked of the same data again.
+    total_bins : int, optional
+        At most so many bins in all columns together, shared by what they gain; see `fit_bins`.
     columns : sequence of str, optional
         Which columns to train on, of data that comes in batches: all but those named otherwise, if not given.
     progress : function, optional
@@ -111,6 +114,7 @@ class Dataset(lgb.Dataset):
         *args: Any,
         bin_method: BinMethod = "kmeans",
         bin_cache: BinCache = None,
+        total_bins: int | None = None,
         columns: Sequence[str] | None = None,
         progress: Progress | None = None,
         **kwargs: Any,
@@ -119,6 +123,7 @@ class Dataset(lgb.Dataset):
         super().__init__(data, label, *args, **kwargs)
         self.bin_method = bin_method
         self.bin_cache = bin_cache
+        self.total_bins = total_bins
         self.columns = columns
         self.progress = progress
         self.data: Any
@@ -140,12 +145,16 @@ class Dataset(lgb.Dataset):
         categorical = _categorical_places(self)
         table = _seen_by_lightgbm(self.data, settings, categorical)
         extent = ranges(table, settings.n_threads)
+        budgets = budgets_of(extent, settings)
         bins = requested_bins(
             self.bin_method,
             table,
-            budgets_of(extent, settings),
+            budgets,
             sample_weight=self.weight,
+            label=self.label,
+            n_classes=settings.n_classes,
             bin_cache=self.bin_cache,
+            total_bins=settings.left_of(self.total_bins, budgets),
             rule=rule_of(extent),
             limit=f"max_bin={settings.max_bin}",
             n_threads=settings.n_threads,
@@ -217,12 +226,16 @@ class Dataset(lgb.Dataset):
         """Set a reference Dataset whose cuts are those that the flag asks for, and return them."""
         assert self.bin_method is not None
         check_budgets([max(settings.max_bin - 3, 2)], f"max_bin={settings.max_bin}")
-        summary = rows.summarize(settings.max_bin, settings.n_threads, self.progress)
+        summary = rows.summarize(
+            settings.max_bin, settings.n_threads, self.progress, looks_at_target(self.bin_method), settings.n_classes
+        )
         extent = rows.extent
+        budgets = budgets_of(extent, settings)
         bins = summarized_bins(
             self.bin_method,
             summary,
-            budgets_of(extent, settings),
+            budgets,
+            total_bins=settings.left_of(self.total_bins, budgets),
             rule=rule_of(extent),
             limit=f"max_bin={settings.max_bin}",
             n_threads=settings.n_threads,
@@ -335,6 +348,8 @@ class Settings:
         self.zero_as_missing = self.is_on("zero_as_missing", False)
         self.missing_has_bin = self.is_on("use_missing", True) and not self.zero_as_missing
         self.n_threads = threads_of(self.get("num_threads", None))
+        n_classes = int(self.get("num_class", 1))
+        self.n_classes = n_classes if n_classes > 1 else None  # of what the label numbers
 
     def get(self, name: str, default: Any) -> Any:
         """Return a parameter."""
@@ -349,6 +364,10 @@ class Settings:
         """Return the parameters with others in place of these, whatever they were called."""
         hidden = {alias for name in values for alias in _aliases(name)}
         return {**{key: value for key, value in self.params.items() if key not in hidden}, **values}
+
+    def left_of(self, total_bins: int | None, budgets: Sequence[int]) -> int | None:
+        """Return what is left of a total for values, without the bins of zeros and of missing values."""
+        return None if total_bins is None else total_bins - sum(self.max_bin - budget for budget in budgets)
 
     def check(self) -> None:
         """Refuse what contradicts cuts of our own."""
@@ -620,7 +639,8 @@ class _Flag(Flagged, LGBMModel):
         made: list[Dataset] = []
 
         def dataset(*args: Any, **kwargs: Any) -> Dataset:
-            made.append(Dataset(*args, bin_method=self.bin_method, bin_cache=self.bin_cache, **kwargs))
+            kwargs |= {name: getattr(self, name) for name in FLAGS}
+            made.append(Dataset(*args, **kwargs))
             return made[-1]
 
         # The same code with another Dataset among its globals: nothing is patched, so other threads see nothing.

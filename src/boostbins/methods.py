@@ -10,12 +10,17 @@ from numpy.typing import ArrayLike
 
 from boostbins import _core
 from boostbins.inputs import Floats, real_numbers
-from boostbins.summary import ColumnSummary, run_means
+from boostbins.mixing import Choice, Chosen, chosen, hybrid
+from boostbins.summary import ColumnSummary, halfway, run_means
 
-Method: TypeAlias = Callable[[ColumnSummary, int], ArrayLike]
+Method: TypeAlias = Callable[[ColumnSummary, int], ArrayLike | Chosen]
 
 MIN_BINS, MAX_BINS = 2, 65_535
 """Limits of `max_bins`: with a code for missing values, codes fit 16 bits."""
+
+
+FEW_BINS = 32
+"""Up to here a bin is so wide that what k-means makes of its inside counts more than its rows."""
 
 
 def quantile(summary: ColumnSummary, max_bins: int) -> Floats:
@@ -94,11 +99,32 @@ def optimal(summary: ColumnSummary, max_bins: int) -> Floats:
         return points.high[:-1]
     first = _core.optimal(middle, points.weight, max_bins).astype(np.intp)[:-1]
     center = run_means(middle, points.weight, first)
-    cut = _halfway(center[:-1], center[1:])
+    cut = halfway(center[:-1], center[1:])
     return np.clip(cut, points.high[first[1:] - 1], np.nextafter(points.low[first[1:]], -np.inf))
 
 
-METHODS: dict[str, Method] = {"kmeans": kmeans, "optimal": optimal, "quantile": quantile, "uniform": uniform}
+def auto(summary: ColumnSummary, max_bins: int) -> Floats | Chosen:
+    """Cut by rows, spread and target, mixed as explains the target best: as usual, unless another is beyond chance.
+
+    The candidates are cuts by `boostbins.mixing.MIXTURES`. The usual one is `hybrid`; at 32 bins or fewer, `kmeans`.
+    Another one is taken only where its bins explain more of the target's variance, by three standard deviations of
+    what chance would give. Without a target: as `hybrid`.
+    """
+    if not summary.has_target:
+        return hybrid(summary, max_bins)
+    if max_bins > FEW_BINS:
+        return chosen(summary, max_bins, "hybrid")
+    return chosen(summary, max_bins, "kmeans", {"kmeans": kmeans(summary, max_bins)})
+
+
+METHODS: dict[str, Method] = {
+    "auto": auto,
+    "hybrid": hybrid,
+    "kmeans": kmeans,
+    "optimal": optimal,
+    "quantile": quantile,
+    "uniform": uniform,
+}
 """The methods by name. Your own function ``(summary, max_bins) -> cuts`` is as good as these."""
 
 
@@ -132,11 +158,39 @@ def named_methods(methods: Any, always: Sequence[str] = ()) -> dict[str, Method]
     }
 
 
+def supervised(method: Method) -> Method:
+    """Mark a function of yours as one that looks at the target, so that estimators give it to the summary.
+
+    >>> @supervised
+    ... def at_the_mean(summary, max_bins):
+    ...     return [float(np.average(summary.points.middle, weights=summary.target_sums[:, 1]))]
+    >>> looks_at_target(at_the_mean), looks_at_target(kmeans)
+    (True, False)
+    """
+    method.supervised = True  # type: ignore[attr-defined]
+    return method
+
+
+supervised(auto)
+
+
+def looks_at_target(method: Any) -> bool:
+    """Return whether a method, or `functools.partial` of one, looks at the target."""
+    return bool(getattr(getattr(method, "func", method), "supervised", False))
+
+
 def find_cuts(summary: ColumnSummary, method: Method, max_bins: int) -> Floats:
     """Return a method's cuts, with the cases settled that need no method."""
+    return find_chosen(summary, method, max_bins)[0]
+
+
+def find_chosen(summary: ColumnSummary, method: Method, max_bins: int) -> tuple[Floats, Choice | None]:
+    """Return a method's cuts, with the cases settled that need no method, and its choice, if it made one."""
     if summary.is_exact and summary.n_cells <= max_bins:
-        return midpoints(summary.points.low)
-    return _checked_cuts(method(summary, max_bins), summary, method, max_bins)
+        return midpoints(summary.points.low), None
+    found = method(summary, max_bins)
+    cuts, choice = found if isinstance(found, Chosen) else (found, None)
+    return _checked_cuts(cuts, summary, method, max_bins), choice
 
 
 def midpoints(values: Floats) -> Floats:
@@ -145,15 +199,7 @@ def midpoints(values: Floats) -> Floats:
     >>> midpoints(np.array([1.0, 2.0, 4.0]))
     array([1.5, 3. ])
     """
-    return _halfway(values[:-1], values[1:])
-
-
-def _halfway(left: Floats, right: Floats) -> Floats:
-    with np.errstate(over="ignore"):
-        middle = (left + right) / 2
-    middle = np.where(np.isfinite(middle), middle, left / 2 + right / 2)
-    # Never at the right value: a cut belongs to the bin on its left.
-    return np.where((middle >= right) | (middle < left), left, middle)
+    return halfway(values[:-1], values[1:])
 
 
 def _checked_cuts(cuts: ArrayLike, summary: ColumnSummary, method: Any, max_bins: int) -> Floats:

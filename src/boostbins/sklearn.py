@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from boostbins.adapter import Flagged, Library, feature_table, requested_bins, with_flag
+from boostbins.adapter import FLAGS, Flagged, Library, feature_table, requested_bins, with_flag
 from boostbins.bins import Bins
 from boostbins.columns import Table, is_sparse
 from boostbins.inputs import Floats
@@ -71,19 +71,16 @@ class _HistogramFlag(Flagged):
 
     def _finalize_sample_weight(self, sample_weight: Any, y: Any) -> Any:
         final = super()._finalize_sample_weight(sample_weight, y)  # type: ignore[misc]
-        if LIBRARY.is_before("1.9"):  # which does not pass them on to `_bin_data`
-            self._to_be_binned = final, y
+        self._to_be_binned = final, y  # which are not passed on to `_bin_data`
         return final
 
     def _bin_data(self, X: NDArray[Any], *args: Any, **kwargs: Any) -> Any:
         if not kwargs.get("is_training_data", args[-1] if args else False):
             return super()._bin_data(X, *args, **kwargs)  # type: ignore[misc]
         model: Any = self
-        weight = kwargs.get("sample_weight", args[0] if args else None)
-        if LIBRARY.is_before("1.9"):
-            weight, y = vars(self).pop("_to_be_binned")
-            if weight is not None and len(weight) != len(X):
-                weight = _training_part(model, weight, y)
+        weight, y = vars(self).pop("_to_be_binned")
+        if len(y) != len(X):
+            weight, y = (None if weight is None else _training_part(model, weight, y)), _training_part(model, y, y)
         if not self._begin_fit():
             return super()._bin_data(X, *args, **kwargs)  # type: ignore[misc]
         mapper = model._bin_mapper
@@ -96,7 +93,10 @@ class _HistogramFlag(Flagged):
             table,
             [min(mapper.n_bins - 1, _HISTOGRAM_LIMIT)] * len(table),
             sample_weight=weight,
+            label=y,
+            n_classes=_n_classes(model),
             bin_cache=model.bin_cache,
+            total_bins=model.total_bins,
             limit=f"max_bins={model.max_bins!r}",
         )
         thresholds = dict(zip(table.places, bins.cuts, strict=True))
@@ -121,11 +121,15 @@ class _HistogramFlag(Flagged):
         return codes
 
 
-def _training_part(model: Any, weight: Floats, y: Any) -> Floats:
-    """Return the weights of the rows that early stopping leaves to train on: split as scikit-learn just did."""
+def _n_classes(model: Any) -> int | None:
+    return len(model.classes_) if hasattr(model, "classes_") else None
+
+
+def _training_part(model: Any, numbers: Floats, y: Any) -> Floats:
+    """Return a number for each of the rows that early stopping leaves to train on: split as scikit-learn just did."""
     stratify = y if isinstance(model, ensemble.HistGradientBoostingClassifier) else None
     part, _ = train_test_split(
-        weight, test_size=model.validation_fraction, stratify=stratify, random_state=model._random_seed
+        numbers, test_size=model.validation_fraction, stratify=stratify, random_state=model._random_seed
     )
     return part  # type: ignore[no-any-return]
 
@@ -144,7 +148,10 @@ class _ExactFlag(Flagged):
                 table,
                 [model.max_bins] * len(table),
                 sample_weight=sample_weight,
+                label=y,
+                n_classes=_n_classes(model),
                 bin_cache=model.bin_cache,
+                total_bins=model.total_bins,
                 limit=f"max_bins={model.max_bins!r}",
             )
             codes = _codes(X, self.bins_)
@@ -194,7 +201,7 @@ def _decode(tree: Any, bins: Bins) -> None:
     tree.threshold[split] = np.concatenate(bins.cuts)[first[feature] + below]
 
 
-_UNCHECKED = dict.fromkeys(("bin_method", "bin_cache", "max_bins"), "no_validation")  # by scikit-learn: we do
+_UNCHECKED = dict.fromkeys((*FLAGS, "max_bins"), "no_validation")  # by scikit-learn: we do
 
 
 @with_flag("`max_bins` is the number of bins")

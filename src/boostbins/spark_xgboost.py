@@ -15,7 +15,7 @@ from boostbins.adapter import IN_FLOAT32, Ranges, checked_flag, summarized_bins,
 from boostbins.bins import Bins
 from boostbins.columns import Column, as_float32, with_missing
 from boostbins.fit import cells_for
-from boostbins.methods import Method
+from boostbins.methods import Method, looks_at_target
 from boostbins.represent import for_raw_values
 from boostbins.spark_frames import (
     Source,
@@ -110,10 +110,12 @@ class _Binned(_SparkXGBEstimator):
         """Return the bins of the rows that are trained on, and their ranges."""
         if "validation_indicator_col" in beside:
             rows = rows.where(~quoted(beside["validation_indicator_col"]))
-        weight = {"sample_weight": beside["weight_col"]} if "weight_col" in beside else {}
+        numbers = {"sample_weight": beside["weight_col"]} if "weight_col" in beside else {}
+        if looks_at_target(bin_method):
+            numbers["y"] = beside["label_col"]
         max_bin = self.getOrDefault("max_bin")
         max_bin = MAX_BIN if max_bin is None else max_bin
-        summary = summarized(Source(rows, binned, weight), cells_for(max_bin), seen)
+        summary = summarized(Source(rows, binned, numbers), cells_for(max_bin), seen)
         for name, column in zip(summary.names, summary, strict=True):
             if column.negative_infinite or column.positive_infinite:
                 raise ValueError(
@@ -178,8 +180,8 @@ class SparkXGBRegressor(_Binned, native.SparkXGBRegressor):
     Parameters
     ----------
     bin_method : str, function, Bins or None
-        "kmeans", "optimal", "quantile", "uniform", a function ``(summary, max_bins) -> cuts``, ready bins, or None
-        for XGBoost's own.
+        "auto", "hybrid", "kmeans", "optimal", "quantile", "uniform", a function ``(summary, max_bins) -> cuts``, ready
+        bins, or None for XGBoost's own.
     **others
         XGBoost's own; `max_bin` less one is the number of bins. Rows of `validation_indicator_col` have no say in the
         cuts, and weights have.

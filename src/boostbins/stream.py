@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from boostbins.columns import Column, NonNumeric, Table, dense, float_values, read_table
-from boostbins.inputs import Floats, checked_target, checked_weight
+from boostbins.inputs import Floats, checked_target, checked_weight, numbered_classes
 from boostbins.reading import (
     STDIN,
     FileError,
@@ -188,6 +188,7 @@ def summarize_stream(
     *,
     weight: str = "sample_weight",
     target: str = "y",
+    n_classes: int | None = None,
     max_cells: int | None = MAX_CELLS,
     n_threads: int | None = None,
     progress: Progress | None = None,
@@ -201,6 +202,8 @@ def summarize_stream(
     batches : iterator of Batch
     weight, target : str
         The arguments among the batches' numbers that are these.
+    n_classes : int, optional
+        If the target numbers classes, how many.
     max_cells, n_threads, progress
         As for `summarize`.
     size : int
@@ -215,6 +218,8 @@ def summarize_stream(
     for some in _joined(batches):
         n_rows = sum(batch.table.n_rows for batch in some)
         weights, targets = _beside(some, weight, checked_weight), _beside(some, target, checked_target)
+        if targets is not None and n_classes is not None:
+            targets = numbered_classes(targets[:, 0], n_classes)
         names = some[0].table.names
         columns = columns or [GrowingSummary(max_cells) for _ in names]
 

@@ -76,12 +76,29 @@ class Rows:
             )
         self.n_rows = n_rows
 
-    def summarize(self, max_bins: int, n_threads: int | None, progress: Progress | None) -> TableSummary:
-        """Make the first pass, and return the summary of all columns as the library sees them, for so many bins."""
+    def summarize(
+        self,
+        max_bins: int,
+        n_threads: int | None,
+        progress: Progress | None,
+        supervised: bool = False,
+        n_classes: int | None = None,
+    ) -> TableSummary:
+        """Make the first pass, and return the summary of all columns as the library sees them, for so many bins.
+
+        With the sums of the label, for methods that look at it; `n_classes` is how many classes it numbers, if it does.
+        """
         return summarize_stream(
-            self._looked_at(), weight="weight", target="", max_cells=cells_for(max_bins), n_threads=n_threads,
-            progress=progress, size=self.stream.size, seen=self.seen,
-        )  # fmt: skip
+            self._looked_at(),
+            weight="weight",
+            target="label" if supervised else "",
+            n_classes=n_classes,
+            max_cells=cells_for(max_bins),
+            n_threads=n_threads,
+            progress=progress,
+            size=self.stream.size,
+            seen=self.seen,
+        )
 
     def look(self) -> None:
         """Make the first pass without a summary."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from boostbins import _core
-from boostbins.inputs import Floats, checked_target, checked_weight, numeric_column
+from boostbins.inputs import Floats, checked_weight, numbers_or_classes, numeric_column
 
 _Tuple = TypeVar("_Tuple", bound=tuple[Any, ...])
 
@@ -60,8 +60,8 @@ class ColumnSummary:
         Any real type, any stride.
     weight : array of shape (n,), optional
         Non-negative; a row of weight 0 is as good as absent.
-    target : array of shape (n,), optional
-        Summed up per cell, for methods that look at it.
+    target : array of shape (n,) or (n, targets), optional
+        Summed up per cell, for methods that look at it. Texts are taken as classes: a target for each.
     max_cells : int or None
         None: as many as there are distinct values, so that everything is exact. (A cell never spans two
         exponents: values of very many scales may take up to 4,094 cells, even if that is more.)
@@ -87,7 +87,7 @@ class ColumnSummary:
     ) -> None:
         values = numeric_column(column)
         weights = None if weight is None else checked_weight(weight, len(values), "weight")
-        targets = None if target is None else checked_target(target, len(values), "target")
+        targets = None if target is None else numbers_or_classes(target, len(values), "target")
         self.max_cells = checked_max_cells(max_cells)
         self._state = _frozen(_summarized(values, weights, targets, self.max_cells or _UNBOUNDED))
 
@@ -129,7 +129,7 @@ class ColumnSummary:
         if moments.shape[1] == width or len(cells) == 0:
             return (cells, np.zeros((len(cells), width)) if len(cells) == 0 else moments, *self._state[2:])
         if width > 1:
-            raise ValueError("a summary with a target and one without cannot be added: give both one, or none")
+            raise ValueError("summaries with a target and without, or with other targets, cannot be added")
         return (cells, cells[:, 1:].astype(np.float64), *self._state[2:])
 
     # ---- what it says of the column
@@ -187,11 +187,11 @@ class ColumnSummary:
     @property
     def has_target(self) -> bool:
         """Whether targets were given."""
-        return bool(self._state[1].shape[1] == 3)
+        return bool(self._state[1].shape[1] > 1)
 
     @property
     def target_sums(self) -> Floats:
-        """Per cell the weight, the weighted sum of the target and of its square, of shape (n_cells, 3)."""
+        """Per cell the weight, the weighted sum of each target, and that of their squares: (n_cells, targets + 2)."""
         if not self.has_target:
             raise ValueError("this summary has no target: pass target= (or y= to fit_bins)")
         return self._state[1]
@@ -385,7 +385,7 @@ def _summarized(values: NDArray[Any], weights: Floats | None, targets: Floats | 
         values = values.astype(np.float64, copy=False)
         if weights is None and targets is None:
             return _core.summarize(np.sort(values), None, None, None, max_cells)
-        order = np.argsort(values, kind="stable")
+        order = np.argsort(values)
         weights, targets = (None if a is None else a[order] for a in (weights, targets))
         return _core.summarize(values[order], weights, targets, None, max_cells)
     state = None
@@ -418,6 +418,15 @@ def _lerp(a: Floats, b: Floats, t: Floats) -> Floats:
     half = b / 2 - a / 2  # b - a may overflow
     mixed: Floats = np.where(near, a, b) + half * (2 * np.where(near, t, t - 1))
     return mixed
+
+
+def halfway(left: Floats, right: Floats) -> Floats:
+    """Return cuts that part ascending, distinct values from those on their right."""
+    with np.errstate(over="ignore"):
+        middle = (left + right) / 2
+    middle = np.where(np.isfinite(middle), middle, left / 2 + right / 2)
+    # Never at the right value: a cut belongs to the bin on its left.
+    return np.where((middle >= right) | (middle < left), left, middle)
 
 
 def run_means(middle: Floats, weight: Floats, first: NDArray[np.intp]) -> Floats:

@@ -44,7 +44,7 @@ class Trainer:
         if not isinstance(params, Mapping):
             raise TypeError(f"params must be a dict of the library's parameters, got {params!r}")
         for name in params:
-            if name in ("bin_method", "bin_cache", "max_bin", "max_bins", "border_count"):
+            if name in ("bin_method", "bin_cache", "total_bins", "max_bin", "max_bins", "border_count"):
                 instead = "methods" if name.startswith("bin_") else "max_bins"
                 raise ValueError(f"params must not hold {name!r}: it is set by {instead}")
         return {self.aliases.get(name, name): value for name, value in params.items()}

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from boostbins.bins import Codes
 from boostbins.fit import fit_bins
-from boostbins.methods import Method
+from boostbins.methods import Method, looks_at_target
 
 try:
     from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
@@ -28,9 +28,12 @@ class Binner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Parameters
     ----------
     method : str or function
-        "kmeans", "optimal", "quantile", "uniform" or a function ``(summary, max_bins) -> cuts``.
+        "auto", "hybrid", "kmeans", "optimal", "quantile", "uniform" or a function ``(summary, max_bins) -> cuts``. "auto"
+        looks at y.
     max_bins : int, or one per column as a sequence or (for frames) a dict by name
         At most so many bins, the missing values' not counted.
+    total_bins : int, optional
+        At most so many in all columns together; see `fit_bins`.
     exact : bool
         See `fit_bins`.
     n_threads : int, optional
@@ -57,11 +60,13 @@ class Binner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         method: str | Method = "kmeans",
         max_bins: int | Sequence[int] | Mapping[str, int] = 255,
         *,
+        total_bins: int | None = None,
         exact: bool = False,
         n_threads: int | None = None,
     ) -> None:
         self.method = method
         self.max_bins = max_bins
+        self.total_bins = total_bins
         self.exact = exact
         self.n_threads = n_threads
 
@@ -71,13 +76,23 @@ class Binner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array or frame of shape (rows, columns)
-        y : ignored
+        y : array of shape (rows,), optional
+            For methods that look at it: numbers, or texts for classes.
         sample_weight : array of shape (rows,), optional
         """
         values = self._values(X, reset=True)
         names = getattr(self, "feature_names_in_", None)
         table = values if names is None else dict(zip(names, values.T, strict=True))
-        self.bins_ = fit_bins(table, self.method, self.max_bins, sample_weight, self.n_threads, exact=self.exact)
+        self.bins_ = fit_bins(
+            table,
+            self.method,
+            self.max_bins,
+            sample_weight,
+            self.n_threads,
+            y=y if looks_at_target(self.method) else None,
+            total_bins=self.total_bins,
+            exact=self.exact,
+        )
         return self
 
     def transform(self, X: Any) -> Codes:

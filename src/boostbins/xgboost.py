@@ -13,7 +13,7 @@ import tempfile
 import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,7 @@ from boostbins.bins import Bins
 from boostbins.cache import BinCache
 from boostbins.columns import Column, Table, as_float32, is_sparse, rest_missing, with_missing
 from boostbins.inputs import Floats
+from boostbins.methods import looks_at_target
 from boostbins.stream import RowNumbers, Stream
 from boostbins.streamed import Rows, stream_of
 from boostbins.threads import Progress
@@ -91,10 +92,14 @@ class QuantileDMatrix(xgb.QuantileDMatrix):
         of them, an Arrow dataset, a function that returns an iterator of tables; then `label`, `weight` and
         `base_margin` may be names of columns, and only the bins' numbers are held in memory.
     bin_method : str, function, Bins or None
-        "kmeans", "optimal", "quantile", "uniform", a function ``(summary, max_bins) -> cuts``, ready bins, or None
-        for XGBoost's own.
+        "auto", "hybrid", "kmeans", "optimal", "quantile", "uniform", a function ``(summary, max_bins) -> cuts``, ready
+        bins, or None for XGBoost's own.
     bin_cache : None, "memory" or a folder
         Where bins are kept for when the same is asked of the same data again.
+    total_bins : int, optional
+        At most so many bins in all columns together, shared by what they gain; see `fit_bins`.
+    n_classes : int, optional
+        If `label` numbers more than two classes, how many: for "auto".
     columns : sequence of str, optional
         Which columns to train on, of data that comes in batches: all but those named otherwise, if not given.
     progress : function, optional
@@ -122,6 +127,8 @@ class QuantileDMatrix(xgb.QuantileDMatrix):
         *,
         bin_method: BinMethod = "kmeans",
         bin_cache: BinCache = None,
+        total_bins: int | None = None,
+        n_classes: int | None = None,
         max_bin: int | None = None,
         columns: Sequence[str] | None = None,
         progress: Progress | None = None,
@@ -130,7 +137,12 @@ class QuantileDMatrix(xgb.QuantileDMatrix):
         checked_flag(bin_method, bin_cache)
         stream = None if isinstance(data, xgb.DMatrix | xgb.DataIter) else stream_of(data)
         if stream is not None:
-            streamed = _Streamed(stream, label, columns, bin_method, bin_cache, max_bin, kwargs, progress)
+            if bin_cache is not None:
+                raise ValueError(
+                    "bin_cache cannot know data that comes in batches: fit_bins once, and give its Bins instead"
+                )
+            asked = _Asked(bin_method, total_bins, n_classes, max_bin)
+            streamed = _Streamed(stream, label, columns, asked, kwargs, progress)
             super().__init__(streamed.iterator(), max_bin=streamed.max_bin, ref=streamed.ref, **streamed.options)
             streamed.check(self)
             return
@@ -155,7 +167,10 @@ class QuantileDMatrix(xgb.QuantileDMatrix):
             table,
             [max_bin - 1] * len(table),
             sample_weight=_row_weight(kwargs, table.n_rows),
+            label=label,
+            n_classes=n_classes,
             bin_cache=bin_cache,
+            total_bins=total_bins,
             rule=IN_FLOAT32,
             limit=f"max_bin={max_bin!r}",
             n_threads=n_threads,
@@ -174,7 +189,7 @@ class ExtMemQuantileDMatrix(getattr(xgb, "ExtMemQuantileDMatrix", object)):  # t
 
     Parameters
     ----------
-    data, label, bin_method, max_bin, columns, progress
+    data, label, bin_method, total_bins, n_classes, max_bin, columns, progress
         As for `QuantileDMatrix` of data that comes in batches.
     cache : folder, optional
         Where XGBoost keeps its pages, about 5 bytes per value; it is emptied when the matrix is no longer used. A
@@ -195,6 +210,8 @@ class ExtMemQuantileDMatrix(getattr(xgb, "ExtMemQuantileDMatrix", object)):  # t
         label: Any = None,
         *,
         bin_method: BinMethod = "kmeans",
+        total_bins: int | None = None,
+        n_classes: int | None = None,
         max_bin: int | None = None,
         columns: Sequence[str] | None = None,
         cache: str | os.PathLike[str] | None = None,
@@ -210,7 +227,8 @@ class ExtMemQuantileDMatrix(getattr(xgb, "ExtMemQuantileDMatrix", object)):  # t
                 f"data must come in batches, as a file or a function that returns an iterator of tables, got "
                 f"{type(data).__name__}: use QuantileDMatrix for what is in memory"
             )
-        streamed = _Streamed(stream, label, columns, bin_method, None, max_bin, kwargs, progress)
+        asked = _Asked(bin_method, total_bins, n_classes, max_bin)
+        streamed = _Streamed(stream, label, columns, asked, kwargs, progress)
         folder = tempfile.mkdtemp(prefix="boostbins-", dir=_existing_folder(cache))
         remove = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         try:
@@ -222,6 +240,15 @@ class ExtMemQuantileDMatrix(getattr(xgb, "ExtMemQuantileDMatrix", object)):  # t
             raise
 
 
+class _Asked(NamedTuple):
+    """The bins that are asked for."""
+
+    method: BinMethod
+    total: int | None
+    n_classes: int | None
+    max_bin: int | None
+
+
 class _Streamed:
     """Data that comes in batches: what the first pass tells, and the second pass."""
 
@@ -230,34 +257,31 @@ class _Streamed:
         stream: Stream,
         label: RowNumbers,
         columns: Sequence[str] | None,
-        bin_method: BinMethod,
-        bin_cache: BinCache,
-        max_bin: int | None,
+        asked: _Asked,
         kwargs: dict[str, Any],
         progress: Progress | None,
     ) -> None:
-        if bin_cache is not None:
-            raise ValueError(
-                "bin_cache cannot know data that comes in batches: fit_bins once, and give its Bins instead"
-            )
         self.options = dict(kwargs)
         beside = {"label": label, **{name: self.options.pop(name, None) for name in ("weight", "base_margin")}}
         if odd := [name for name in _NOT_IN_BATCHES if self.options.pop(name, None) is not None]:
             raise ValueError(f"{odd[0]} cannot be given for data that comes in batches: load it, and give a table")
         missing = self.options.get("missing")
         self.ref = self.options.pop("ref", None)
-        self.max_bin = _checked_max_bin(max_bin)
+        self.max_bin = _checked_max_bin(asked.max_bin)
         self.bins: Bins | None = None
         if self.ref is not None:
             self.bins = getattr(self.ref, "bins_", None)
             columns = self.ref.feature_names if columns is None else columns
         self.rows = Rows(stream, columns, beside, _seen_as(missing))
-        if self.ref is None and bin_method is not None:
+        if self.ref is None and asked.method is not None:
             check_budgets([self.max_bin - 1], f"max_bin={self.max_bin}")  # before anything is read
             n_threads = threads_of(self.options.get("nthread"))
-            summary = self.rows.summarize(self.max_bin, n_threads, progress)
-            budgets, limit = [self.max_bin - 1] * len(summary), f"max_bin={self.max_bin}"
-            self.bins = summarized_bins(bin_method, summary, budgets, rule=IN_FLOAT32, limit=limit, n_threads=n_threads)
+            supervised = looks_at_target(asked.method)
+            summary = self.rows.summarize(self.max_bin, n_threads, progress, supervised, asked.n_classes)
+            self.bins = summarized_bins(
+                asked.method, summary, [self.max_bin - 1] * len(summary), total_bins=asked.total, rule=IN_FLOAT32,
+                limit=f"max_bin={self.max_bin}", n_threads=n_threads,
+            )  # fmt: skip
             values = _reference_columns(range(len(summary)), self.bins, self.rows.extent)
             names = list(summary.names) if self.rows.named else None
             self.ref = _reference(values, len(summary), self.max_bin, feature_names=names)
@@ -524,6 +548,8 @@ class _Flag(Flagged, XGBModel):
         matrix = QuantileDMatrix(
             bin_method=self.bin_method,
             bin_cache=self.bin_cache,
+            total_bins=self.total_bins,
+            n_classes=getattr(self, "n_classes_", None),
             nthread=self.n_jobs,
             max_bin=self.max_bin,
             **kwargs,

@@ -61,12 +61,13 @@ struct Cell {
     uint64_t count;  // rows
 };
 
-// What a cell holds besides, when rows have weights or targets: float sums, equal up to rounding.
-enum Moment : unsigned { kWeight, kWeightedTarget, kWeightedTargetSquare, kMoments };
+// What a cell holds besides, when rows have weights or targets: float sums, equal up to rounding. First the
+// weight; then, if there are targets, the weighted sum of each, and that of all their squares.
+constexpr unsigned kWeight = 0, kFirstTarget = 1, kMostTargets = 16, kMostMoments = kMostTargets + 2;
 
 struct CellList {
     int level = 0;
-    unsigned n_moments = 0;       // 0, 1 (weights) or 3 (and a target)
+    unsigned n_moments = 0;       // 0, 1 (weights), or 2 more than there are targets
     std::vector<Cell> cells;      // ascending keys
     std::vector<double> moments;  // n_moments per cell
 

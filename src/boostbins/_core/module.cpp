@@ -76,7 +76,7 @@ Summary summary_of(const nb::tuple& state) {
     const auto cells = nb::cast<CellMatrix>(state[0]);
     const auto moments = nb::cast<Matrix>(state[1]);
     const auto sample = nb::cast<Integers>(state[3]);
-    if (moments.shape(0) != cells.shape(0) || moments.shape(1) > kMoments)
+    if (moments.shape(0) != cells.shape(0) || moments.shape(1) > kMostMoments)
         throw nb::value_error("moments do not fit the cells");
     s.list.level = nb::cast<int>(state[2]);
     if (s.list.level < 0 || s.list.level >= kLevels) throw nb::value_error("no such level");
@@ -96,19 +96,23 @@ Summary summary_of(const nb::tuple& state) {
     return s;
 }
 
-Rows rows_of(const Array& column, const std::optional<Doubles>& weights,
-             const std::optional<Doubles>& targets, bool sorted) {
+Rows rows_of(const Array& column, const std::optional<Doubles>& weights, const std::optional<Matrix>& targets,
+             bool sorted) {
     const Rows rows{column_of(column), weights ? weights->data() : nullptr,
-                    targets ? targets->data() : nullptr};
-    if ((weights && weights->size() != rows.values.size) || (targets && targets->size() != rows.values.size))
+                    targets ? targets->data() : nullptr,
+                    targets ? static_cast<unsigned>(targets->shape(1)) : 0};
+    if ((weights && weights->size() != rows.values.size) ||
+        (targets && targets->shape(0) != rows.values.size))
         throw nb::value_error("weights and targets must have one entry per row");
+    if (targets && (targets->shape(1) == 0 || targets->shape(1) > kMostTargets))
+        throw nb::value_error("there must be 1 to 16 targets per row");
     if (!sorted && rows.values.size > std::numeric_limits<std::uint32_t>::max())
         throw nb::value_error("too many rows at once");
     return rows;
 }
 
 // Rows in ascending order if there is no guide, else in any order.
-nb::tuple summarize(const Array& column, std::optional<Doubles> weights, std::optional<Doubles> targets,
+nb::tuple summarize(const Array& column, std::optional<Doubles> weights, std::optional<Matrix> targets,
                     std::optional<Doubles> guide, size_t max_cells) {
     const Rows rows = rows_of(column, weights, targets, !guide);
     Summary summary;
@@ -125,7 +129,7 @@ class Growing {
   public:
     Growing(const nb::tuple& state, size_t max_cells) : Growing(summary_of(state), max_cells) {}
 
-    void add(const Array& column, std::optional<Doubles> weights, std::optional<Doubles> targets) {
+    void add(const Array& column, std::optional<Doubles> weights, std::optional<Matrix> targets) {
         const Rows rows = rows_of(column, weights, targets, false);
         if (rows.n_moments() != n_moments_) throw nb::value_error("all must carry the same moments");
         nb::gil_scoped_release release;

@@ -6,20 +6,26 @@
 
 namespace boostbins {
 
-// A column with, optionally, a weight and a target per row.
+// A column with, optionally, a weight and some targets per row.
 struct Rows {
     Column values;
     const double* weights;  // null: all 1
-    const double* targets;  // null: none
+    const double* targets;  // n_targets per row
+    unsigned n_targets;
 
-    unsigned n_moments() const { return targets ? 3 : weights ? 1 : 0; }
+    unsigned n_moments() const { return n_targets ? n_targets + 2 : weights ? 1 : 0; }
     double weight(size_t row) const { return weights ? weights[row] : 1.0; }
     void add_moments(size_t row, double* sums) const {
         const double w = weight(row);
         sums[kWeight] += w;
-        if (!targets) return;
-        sums[kWeightedTarget] += w * targets[row];
-        sums[kWeightedTargetSquare] += w * targets[row] * targets[row];
+        if (!n_targets) return;
+        double squares = 0;
+        for (unsigned i = 0; i < n_targets; ++i) {
+            const double y = targets[row * n_targets + i];
+            sums[kFirstTarget + i] += w * y;
+            squares += y * y;
+        }
+        sums[kFirstTarget + n_targets] += w * squares;
     }
 };
 

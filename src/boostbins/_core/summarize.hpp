@@ -189,7 +189,7 @@ class Summarizer {
     }
 
     void append_row(CellList& list, uint64_t key, size_t row) const {
-        double moments[kMoments] = {};
+        double moments[kMostMoments] = {};
         if (n_moments_) rows_.add_moments(row, moments);
         list.append({key, 1}, moments);
     }

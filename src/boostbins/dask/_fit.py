@@ -240,7 +240,8 @@ def _joined(groups: Sequence[Bins]) -> Bins:
     names = [name for bins in groups for name in bins.names]
     if any(bins.stats is None for bins in groups):
         return Bins(cuts, names)
-    return Bins(cuts, names, [stats for bins in groups for stats in bins.stats or ()])
+    choices = [bins.choices.get(name) for bins in groups for name in bins.names]
+    return Bins(cuts, names, [stats for bins in groups for stats in bins.stats or ()], choices)
 
 
 def _side_by_side(extents: Sequence[Ranges]) -> Ranges:

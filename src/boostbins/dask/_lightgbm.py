@@ -29,7 +29,7 @@ from boostbins.dask._lightgbm_model import FIRST, in_raw_values
 from boostbins.dask._parts import Replaced, checked_collection, features
 from boostbins.dask._training import with_numbers
 from boostbins.lightgbm import LIBRARY, Settings, budgets_of, rule_of
-from boostbins.methods import Method
+from boostbins.methods import Method, looks_at_target
 from boostbins.table_summary import TableSummary
 
 __all__ = ["LGBMClassifier", "LGBMRanker", "LGBMRegressor"]
@@ -52,7 +52,8 @@ class _Coded(Flagged):
         settings = Settings(params)
         _check(settings, kwargs)
         X = checked_collection(X)
-        parts = features(X, kwargs.get("sample_weight"), (), "make it numbers")
+        beside = {"sample_weight": kwargs.get("sample_weight"), "y": y if looks_at_target(self.bin_method) else None}
+        parts = features(X, beside, (), "make it numbers")
         if X.ndim == 2 and parts.reader.dtypes is None and X.dtype not in (np.float32, np.float64):
             parts = parts.seen(as_float32)
         cut = partial(_cut, settings=settings)

@@ -117,7 +117,7 @@ def opened(
     return Parts(reader, rows, numbers | others, tuple(kept))
 
 
-def features(X: Any, sample_weight: Any, leave_out: Collection[int], way_out: str) -> Parts:
+def features(X: Any, beside: Numbers, leave_out: Collection[int], way_out: str) -> Parts:
     """Return the columns that an estimator cuts: all but those at some places; what is no number is refused."""
     if isinstance(X, da.Array) and (is_sparse(X._meta) or type(X._meta).__module__.startswith("sparse")):
         raise TypeError("X holds sparse chunks, which bin_method cannot cut: make them dense, or give bin_method=None")
@@ -125,7 +125,7 @@ def features(X: Any, sample_weight: Any, leave_out: Collection[int], way_out: st
     columns = [name for place, name in enumerate(names) if place not in leave_out]
     if not columns:
         raise ValueError("X has no columns to bin: give bin_method=None")
-    parts = opened(X, columns, {"sample_weight": sample_weight}, non_numeric="skip")
+    parts = opened(X, columns, beside, non_numeric="skip")
     if odd := [name for name in columns if name not in parts.reader.names]:
         kind = X._meta.dtypes.iloc[names.index(odd[0])]
         raise TypeError(f"X, column {odd[0]!r} of type {kind} cannot be cut: {way_out}, or give bin_method=None")

@@ -20,7 +20,7 @@ from boostbins.columns import Column, as_float32, with_missing
 from boostbins.dask._fit import requested_bins
 from boostbins.dask._parts import Replaced, checked_collection, features
 from boostbins.dask._training import with_numbers
-from boostbins.methods import Method
+from boostbins.methods import Method, looks_at_target
 from boostbins.represent import for_raw_values, represented
 from boostbins.table_summary import TableSummary
 from boostbins.xgboost import MAX_BIN, check_takes_cuts, last_thresholds
@@ -43,7 +43,7 @@ class _Represented(Flagged):
         max_bin = MAX_BIN if this.max_bin is None else int(this.max_bin)
         parts = features(
             X,
-            kwargs.get("sample_weight"),
+            {"sample_weight": kwargs.get("sample_weight"), "y": y if looks_at_target(self.bin_method) else None},
             _categorical(this, X),
             "make it numbers, or categorical with enable_categorical=True",
         ).seen(partial(_seen, missing=this.missing))

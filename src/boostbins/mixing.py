@@ -1,0 +1,286 @@
+"""Cuts by densities: how many bins a stretch of values deserves for its rows, its spread, and what the target does.
+
+A density says of each gap between neighbouring points which share of the cuts it should get. Three are known, each the
+best for some loss when bins are many: equal rows per bin (quantiles); the least variance of the values within bins
+(k-means: the cube root of rows times squared distance, Panter & Dite 1951); and the same with the target's mean in
+place of the values. A mixture of densities keeps a part of each one's promise: where the rows' has a share a, no bin
+holds more than 1/a of the rows that a quantile bin would (but for single values, which cannot be cut).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boostbins.inputs import Floats
+from boostbins.summary import ColumnSummary, halfway
+
+MIXTURES: dict[str, tuple[float, float, float]] = {
+    "hybrid": (0.75, 0.25, 0.0),
+    "even hybrid": (0.5, 0.5, 0.0),
+    "quantile": (1.0, 0.0, 0.0),
+    "optimal": (0.0, 1.0, 0.0),
+    "mixture": (0.6, 0.2, 0.2),
+    "even mixture": (1 / 3, 1 / 3, 1 / 3),
+    "spread mixture": (0.2, 0.6, 0.2),
+}
+"""Shares of the densities of rows, spread and target, by name."""
+
+BEYOND_CHANCE = 3.0
+"""Standard deviations of what chance gives, by which another mixture must explain more to be taken."""
+
+_ROUNDING = 1e-12  # of the squares' sum: so much may be left of a constant
+_TARGET_BINS = 128  # within which the target's mean is estimated
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What "auto" chose for a column, and why."""
+
+    chosen: str
+    explained: Mapping[str, float]  # by candidate: share of the target's variance between bins, less what chance gives
+    noise: Mapping[str, float]  # by candidate but the usual one: how much its share differs from that one's by chance
+
+    @property
+    def usual(self) -> str:
+        """The candidate that is taken unless another one explains more beyond chance."""
+        return next((name for name in self.explained if name not in self.noise), self.chosen)
+
+    @property
+    def why(self) -> str:
+        """Return the reason in words."""
+        if not self.explained:
+            return "the target is constant"
+        share = f"explains {self.explained[self.chosen]:.3%} of the target"
+        if self.chosen == self.usual:
+            return f"{share}, and no other explains more beyond chance"
+        gain = self.explained[self.chosen] - self.explained[self.usual]
+        return f"{share}, {gain:.3%} more than {self.usual} (by chance: {self.noise[self.chosen]:.3%})"
+
+
+class Chosen(NamedTuple):
+    """Cuts, and how they were chosen: what a method may return instead of cuts alone."""
+
+    cuts: Floats
+    choice: Choice
+
+
+def hybrid(summary: ColumnSummary, max_bins: int) -> Floats:
+    """Cut by rows and by spread: three quarters of the cuts as quantiles lie, one quarter as in the best k-means.
+
+    For use without a target. All cuts are used on every column, ties or not, and no bin of several values holds more
+    than 4/3 of the rows that a quantile bin would.
+
+    >>> hybrid(ColumnSummary([0, 0, 0, 0, 1, 2, 3, 1000]), 4)
+    array([  0.5,   1.5, 501.5])
+    """
+    column = _Column(summary)
+    return column.between(_placed(_mixed("hybrid", column.densities()), max_bins))
+
+
+def chosen(summary: ColumnSummary, max_bins: int, usual: str, others: Mapping[str, Floats] | None = None) -> Chosen:
+    """Return the cuts of the mixture that explains the target best; the usual one, unless another is beyond chance.
+
+    Parameters
+    ----------
+    summary : ColumnSummary
+        With a target.
+    max_bins : int
+    usual : str
+        Of `MIXTURES`, or of `others`.
+    others : dict
+        Cuts of other candidates, by name.
+    """
+    column = _Column(summary)
+    target = _Target(summary, column)
+    densities = column.densities()
+    given = {name: column.gaps_of(cuts) for name, cuts in (others or {}).items()}
+    if target.total == 0:
+        gaps = given[usual] if usual in given else _placed(_mixed(usual, densities), max_bins)
+        return Chosen(column.between(gaps), Choice(usual, {}, {}))
+    densities.append(target.density(_mixed("even hybrid", densities)))
+    candidates = given | {name: _placed(_mixed(name, densities), max_bins) for name in MIXTURES}
+    explained, noise = target.explained(candidates, usual)
+    lead = {name: explained[name] - explained[usual] - BEYOND_CHANCE * noise[name] for name in noise}
+    best = max(lead, key=lead.__getitem__)
+    taken = best if lead[best] > 0 else usual
+    return Chosen(column.between(candidates[taken]), Choice(taken, explained, noise))
+
+
+def worth(summary: ColumnSummary) -> float:
+    """Return how much a column gains from bins, beside other columns: the number that it should get is proportional.
+
+    With B bins by the best density the mean square that is lost is ``worth**3 / (12 B**2)``: of the target's mean, in
+    units of its standard deviation; without a target, of the values, in units of theirs. Spread over columns by their
+    worth, bins lose least in all.
+    """
+    column = _Column(summary)
+    if len(column.weight) < 2:
+        return 0.0
+    if not summary.has_target:
+        deviation = float(np.sqrt(summary.variance)) or 1.0
+        with np.errstate(over="ignore"):
+            change = column.distance / deviation
+    else:
+        target = _Target(summary, column)
+        if target.total == 0:
+            return 0.0
+        change = target.change(_mixed("even hybrid", column.densities()))
+        change = change / np.sqrt(target.total / column.weight.sum())
+    return float((np.cbrt(column.between_weight / column.weight.sum()) * np.cbrt(change) ** 2).sum())
+
+
+class _Column:
+    """The points of a summary, and the gaps between them."""
+
+    def __init__(self, summary: ColumnSummary) -> None:
+        points = summary.points
+        self.low, self.high = points.low, points.high
+        # A row counts as one on average, whatever the weights add up to.
+        self.weight = points.weight * (summary.count / summary.weight)
+        self.between_weight = (self.weight[:-1] + self.weight[1:]) / 2
+        self.middle = points.middle
+        with np.errstate(over="ignore"):
+            distance = np.diff(self.middle)
+        self.distance = distance if np.isfinite(distance).all() else self.middle[1:] / 2 - self.middle[:-1] / 2
+
+    def densities(self) -> list[Floats]:
+        """Return those of rows and of spread."""
+        spread = np.cbrt(self.between_weight) * np.cbrt(self.distance / self.distance.max()) ** 2
+        return [_shares(self.between_weight), _shares(spread)]
+
+    def between(self, gaps: NDArray[np.intp]) -> Floats:
+        """Return cuts in some gaps."""
+        return halfway(self.high[gaps], self.low[gaps + 1])
+
+    def gaps_of(self, cuts: Floats) -> NDArray[np.intp]:
+        """Return the gaps that cuts lie in."""
+        gaps = np.unique(np.searchsorted(self.middle, cuts, side="right")) - 1
+        return gaps[(gaps >= 0) & (gaps < len(self.middle) - 1)]
+
+
+class _Target:
+    """The sums of the targets of a summary's points, each target less its mean."""
+
+    def __init__(self, summary: ColumnSummary, column: _Column) -> None:
+        sums = summary.target_sums * (summary.count / summary.weight)
+        mean = sums[:, 1:-1].sum(axis=0) / sums[:, 0].sum()
+        self.weight = column.weight
+        self.sums = sums[:, 1:-1] - mean * sums[:, :1]
+        if len(column.weight) > len(sums):  # the points of a crowded cell share its sums
+            cell = np.searchsorted(summary.cell_ends[0], column.low, side="right") - 1
+            self.sums = self.sums[cell] * (column.weight / sums[cell, 0])[:, None]
+        squares = float(sums[:, -1].sum())
+        total = squares - float((mean**2).sum() * sums[:, 0].sum())
+        self.total = total if total > _ROUNDING * squares else 0.0
+
+    @cached_property
+    def _before(self) -> Floats:
+        """Return the weight and the sums of all points before each, and of all."""
+        both = np.column_stack([self.weight, self.sums])
+        return np.concatenate([np.zeros((1, both.shape[1])), np.cumsum(both, axis=0)])
+
+    def _by_run(self, first: NDArray[np.intp]) -> tuple[Floats, Floats]:
+        """Return the weights and the sums of runs of points."""
+        held = np.diff(self._before[np.append(first, len(self.weight))], axis=0)
+        return held[:, 0], held[:, 1:]
+
+    def change(self, density: Floats) -> Floats:
+        """Return by how much the target's mean changes over each gap, as far as it is no noise."""
+        first = _runs(_placed(density, min(_TARGET_BINS, len(self.weight) - 1)))
+        weight, sums = self._by_run(first)
+        mean = sums / weight[:, None]
+        within = max(self.total - float((sums * mean).sum()), 0.0) / max(weight.sum() - len(weight), 1.0)
+        square = (np.diff(mean, axis=0) ** 2).sum(axis=1) - within * (1 / weight[:-1] + 1 / weight[1:])
+        # Evenly over the gaps between the middles of neighbouring runs.
+        middle = (first + np.append(first[1:], len(self.weight)) - 1) // 2
+        steps = np.diff(middle)
+        change = np.zeros(len(self.weight) - 1)
+        change[middle[0] : middle[-1]] = np.repeat(np.sqrt(np.maximum(square, 0.0)) / steps, steps)
+        return change
+
+    def density(self, base: Floats) -> Floats:
+        """Return the density for the target's mean; that of `base`, where it does not change."""
+        change = self.change(base)
+        if not change.any():
+            return base
+        between = (self.weight[:-1] + self.weight[1:]) / 2
+        return _shares(np.cbrt(between) * np.cbrt(change) ** 2)
+
+    def explained(
+        self, candidates: Mapping[str, NDArray[np.intp]], usual: str
+    ) -> tuple[dict[str, float], dict[str, float]]:
+        """Return the share of the target's variance between the bins of each candidate, and the noise of its lead.
+
+        Less what bins explain by chance: the variance within bins, for each bin but one. By chance the squares that
+        two sets of bins explain differ with a variance of ``2 s^4 trace((P - Q)^2)``, where P and Q project on them.
+        (Several targets share the variance within. It counts as one's, which is the noisier case.)
+        """
+        runs = {name: _runs(gaps) for name, gaps in candidates.items()}
+        held = {name: self._by_run(first) for name, first in runs.items()}
+        squares = {name: float((sums**2 / weight[:, None]).sum()) for name, (weight, sums) in held.items()}
+        n_bins = {name: len(first) for name, first in runs.items()}
+        within = max(self.total - squares[usual], 0.0) / max(float(self.weight.sum()) - n_bins[usual], 1.0)
+        explained = {name: (squares[name] - within * (n_bins[name] - 1)) / self.total for name in candidates}
+        noise = {}
+        for name in candidates:
+            if name != usual:
+                both = np.sort(np.concatenate([runs[usual], runs[name]]))  # what comes twice holds nothing
+                shared = self._by_run(both)[0]
+                mine, its = (held[n][0][np.searchsorted(runs[n], both, side="right") - 1] for n in (usual, name))
+                apart = n_bins[usual] + n_bins[name] - 2 * float((shared**2 / (mine * its)).sum())
+                noise[name] = within * (2 * max(apart, 0.0)) ** 0.5 / self.total
+        return explained, noise
+
+
+def _shares(masses: Floats) -> Floats:
+    total = masses.sum()
+    return masses / total if total > 0 else np.full(len(masses), 1 / len(masses))
+
+
+def _mixed(name: str, densities: list[Floats]) -> Floats:
+    """Return a mixture of the densities that are there."""
+    mixed = np.zeros(len(densities[0]))
+    for share, density in zip(MIXTURES[name], densities, strict=False):
+        if share:
+            mixed += share * density
+    return mixed
+
+
+def _runs(gaps: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the first points of the runs between gaps."""
+    return np.concatenate([[0], gaps + 1])
+
+
+def _placed(density: Floats, max_bins: int) -> NDArray[np.intp]:
+    """Return the gaps to be cut, `max_bins` - 1 of them: no gap takes two cuts, and what one cannot take others do.
+
+    The cuts lie in the middle of equal shares: the end bins get half of what the others do, as between quantile seeds.
+    """
+    n_cuts = max_bins - 1
+    if n_cuts >= len(density):
+        return np.arange(len(density))
+    per_share = n_cuts / density.sum()
+    if density.max() * per_share > 1:
+        # How many gaps are full, if the rest shares the cuts that are left in proportion?
+        greatest = -np.sort(-np.partition(density, -n_cuts)[-n_cuts:])
+        rest = density.sum() - np.concatenate([[0.0], np.cumsum(greatest)[:-1]])
+        left = n_cuts - np.arange(n_cuts)
+        full = int(np.argmax(left * greatest <= rest * (1 + 1e-12)))
+        per_share = left[full] / max(rest[full], np.finfo(np.float64).tiny)
+    cuts_before = np.cumsum(np.minimum(density * per_share, 1.0))
+    wanted = (np.arange(n_cuts) + 0.5) * (cuts_before[-1] / n_cuts)
+    gaps = np.searchsorted(cuts_before, wanted)
+    return _apart(gaps, len(density))
+
+
+def _apart(gaps: NDArray[np.intp], n_gaps: int) -> NDArray[np.intp]:
+    """Return ascending gaps, moved so that none comes twice: rounding may have let two cuts meet."""
+    steps = np.arange(len(gaps))
+    pushed = np.maximum.accumulate(gaps - steps) + steps
+    return np.minimum(pushed, n_gaps - len(gaps) + steps)
