@@ -137,8 +137,7 @@ def _alternatives(protocol: Protocol, learner: str) -> list[Job]:
 
 
 def _synthetic(protocol: Protocol, learner: str) -> list[Job]:
-    grids = [grid for grid in synthetic.GRIDS.values() if grid.number != synthetic.TAIL_GRID]
-    return _drawn(protocol, learner, grids, ("quantile", "kmeans"))
+    return _drawn(protocol, learner, synthetic.AUTHORS_GRIDS, ("quantile", "kmeans"))
 
 
 def _drawn(protocol: Protocol, learner: str, grids: Iterable[synthetic.Grid], methods: Iterable[str]) -> list[Job]:

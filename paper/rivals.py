@@ -1,4 +1,4 @@
-"""What else there is for skewed columns, as functions `(summary, max_bins) -> cuts`: the rivals of boostbins' `auto`."""
+"""The rivals of boostbins' `auto`, as functions `(summary, max_bins) -> cuts`: what else is there for skew."""
 
 from __future__ import annotations
 

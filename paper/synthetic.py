@@ -126,6 +126,7 @@ GRIDS = {
         Grid(TAIL_GRID, "scenario", tuple(SCENARIOS), "max_bins", BINS, TailCell(), in_paper=False),
     )
 }
+AUTHORS_GRIDS = [grid for grid in GRIDS.values() if grid.number != TAIL_GRID]
 
 
 def cell_of(data: str) -> Cell | TailCell:
