@@ -281,7 +281,7 @@ def frontier(evidence: Evidence) -> Table | None:
     gains = {method: _cells(errors, method, "quantile", tail=False) for method in METHODS}
     losses = {method: _cells(errors, method, "quantile", tail=True) for method in METHODS}
     both = [method for method in METHODS if len(gains[method]) and len(losses[method])]
-    if len(both) < 3:
+    if "auto" not in both:
         return None
     shared = gains[both[0]].index
     for method in both:
@@ -296,6 +296,7 @@ def frontier(evidence: Evidence) -> Table | None:
         }
         for method in both
     ]
+    numbers.insert(0, {"method": "quantile", "gain": 1.0, "loss": 1.0, "worst cell": "", "draws": ""})
     frame = pd.DataFrame(numbers)
     shown = pd.DataFrame(
         {
