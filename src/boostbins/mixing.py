@@ -35,7 +35,7 @@ BEYOND_CHANCE = 3.0
 """Standard deviations of what chance gives, by which another mixture must explain more to be taken."""
 
 _ROUNDING = 1e-12  # of the squares' sum: so much may be left of a constant
-_TARGET_BINS = 128  # within which the target's mean is estimated
+_TARGET_RUNS = (128, 64, 32, 16, 8)  # of points, whose means of the target are compared
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def chosen(summary: ColumnSummary, max_bins: int, usual: str, others: Mapping[st
 def worth(summary: ColumnSummary) -> float:
     """Return how much a column gains from bins, beside other columns: the number that it should get is proportional.
 
-    With B bins by the best density the mean square that is lost is ``worth**3 / (12 B**2)``: of the target's mean, in
+    With B bins by the best density the mean square that is lost is about ``worth**3 / (12 B**2)``: of the target's mean, in
     units of its standard deviation; without a target, of the values, in units of theirs. Spread over columns by their
     worth, bins lose least in all.
     """
@@ -191,17 +191,24 @@ class _Target:
         return held[:, 0], held[:, 1:]
 
     def change(self, density: Floats) -> Floats:
-        """Return by how much the target's mean changes over each gap, as far as it is no noise."""
-        first = _runs(_placed(density, min(_TARGET_BINS, len(self.weight) - 1)))
-        weight, sums = self._by_run(first)
-        mean = sums / weight[:, None]
-        within = max(self.total - float((sums * mean).sum()), 0.0) / max(weight.sum() - len(weight), 1.0)
-        square = (np.diff(mean, axis=0) ** 2).sum(axis=1) - within * (1 / weight[:-1] + 1 / weight[1:])
-        # Evenly over the gaps between the middles of neighbouring runs.
-        middle = (first + np.append(first[1:], len(self.weight)) - 1) // 2
-        steps = np.diff(middle)
+        """Return by how much the target's mean changes over each gap: zero everywhere, if that may be noise.
+
+        From the means of neighbouring runs of points, as many as show more change than noise.
+        """
         change = np.zeros(len(self.weight) - 1)
-        change[middle[0] : middle[-1]] = np.repeat(np.sqrt(np.maximum(square, 0.0)) / steps, steps)
+        for n_runs in _TARGET_RUNS:
+            first = _runs(_placed(density, min(n_runs, len(change))))
+            weight, sums = self._by_run(first)
+            mean = sums / weight[:, None]
+            within = max(self.total - float((sums * mean).sum()), 0.0) / max(weight.sum() - len(weight), 1.0)
+            square = (np.diff(mean, axis=0) ** 2).sum(axis=1)
+            noise = within * (1 / weight[:-1] + 1 / weight[1:])
+            if square.sum() > 2 * noise.sum():
+                # Evenly over the gaps between the middles of neighbouring runs.
+                middle = (first + np.append(first[1:], len(self.weight)) - 1) // 2
+                steps = np.diff(middle)
+                change[middle[0] : middle[-1]] = np.repeat(np.sqrt(np.maximum(square - noise, 0.0)) / steps, steps)
+                break
         return change
 
     def density(self, base: Floats) -> Floats:
