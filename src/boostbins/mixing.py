@@ -115,13 +115,13 @@ def chosen(summary: ColumnSummary, max_bins: int, usual: str, others: Mapping[st
 def worth(summary: ColumnSummary) -> float:
     """Return how much a column gains from bins, beside other columns: the number that it should get is proportional.
 
-    With B bins by the best density the mean square that is lost is about ``worth**3 / (12 B**2)``: of the target's mean, in
-    units of its standard deviation; without a target, of the values, in units of theirs. Spread over columns by their
-    worth, bins lose least in all.
+    With B bins by the best density the mean square that is lost is about ``worth**3 / (12 B**2)``: of the target's
+    mean, in units of its standard deviation; without a target, of the values, in units of theirs. Spread over columns
+    by their worth, bins lose least in all.
     """
-    column = _Column(summary)
-    if len(column.weight) < 2:
+    if len(summary.points.weight) < 2:
         return 0.0
+    column = _Column(summary)
     if not summary.has_target:
         deviation = float(np.sqrt(summary.variance)) or 1.0
         with np.errstate(over="ignore"):
