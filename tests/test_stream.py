@@ -49,6 +49,7 @@ def bins(table):
 def small_batches(monkeypatch):
     monkeypatch.setattr(stream, "_MOST_ROWS", 9_973)
     monkeypatch.setattr(stream, "_FEWEST_ROWS", 5_000)
+    monkeypatch.setattr(stream, "_ROWS_AT_A_VISIT", 15_000)
 
 
 def written(table, folder, n_files=3, kind="parquet"):
@@ -75,6 +76,14 @@ def test_files_have_the_cuts_of_memory(table, bins, tmp_path, small_batches, n_t
     assert fit_bins(str(folder / "*.parquet"), n_threads=n_threads) == bins
     assert fit_bins(sorted(folder.iterdir(), reverse=True), n_threads=n_threads) == bins
     assert fit_bins(written(table, tmp_path / "feather", 2, "feather"), n_threads=n_threads) == bins
+
+
+@pytest.mark.parametrize("row_group_size", [997, 40_000, N])
+@pytest.mark.parametrize("batch", [stream._BATCH, 8 * 30_000], ids=["by column", "larger groups by row"])
+def test_row_groups_of_any_size_have_them(table, bins, tmp_path, monkeypatch, row_group_size, batch):
+    monkeypatch.setattr(stream, "_BATCH", batch)
+    parquet.write_table(table, tmp_path / "a.parquet", row_group_size=row_group_size)
+    assert fit_bins(tmp_path / "a.parquet") == bins
 
 
 @pytest.mark.parametrize("method", ["optimal", "quantile", "uniform"])
@@ -248,7 +257,8 @@ def test_chunks_of_other_columns_are_named():
         fit_bins(iter([{"a": [1]}, {"a": ["x"]}]))
 
 
-def test_a_damaged_row_group_is_named(table, tmp_path):
+@pytest.mark.parametrize("weight", [None, "uniform"])
+def test_a_damaged_row_group_is_named(table, tmp_path, weight):
     path = tmp_path / "a.parquet"
     parquet.write_table(table.select(["normal", "uniform"]), path, row_group_size=50_000, write_page_checksum=True)
     column = parquet.read_metadata(path).row_group(1).column(0)
@@ -256,8 +266,8 @@ def test_a_damaged_row_group_is_named(table, tmp_path):
     middle = column.data_page_offset + column.total_compressed_size // 2
     data[middle - 2000 : middle + 2000] = b"\xff" * 4000
     path.write_bytes(data)
-    with pytest.raises(FileError, match=r"a\.parquet, row group 2 of 3 cannot be read"):
-        fit_bins(path)
+    with pytest.raises(FileError, match=r"^[^:]*a\.parquet, row group 2 of 3 cannot be read"):
+        fit_bins(path, sample_weight=weight)
 
 
 def test_a_file_cut_short_is_named(table, tmp_path):
