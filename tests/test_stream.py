@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -22,7 +23,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import csv, feather, parquet
 
-from boostbins import ColumnSummary, TableSummary, fit_bins, stream, summarize
+from boostbins import ColumnSummary, TableSummary, fit_bins, stream, summarize, summary
 from boostbins.reading import FileError
 from boostbins.summary import MAX_CELLS, GrowingSummary
 
@@ -152,20 +153,22 @@ def test_cuts_do_not_depend_on_the_partitioning(values, borders, max_cells):
     assert total == whole
 
 
+@pytest.mark.parametrize("large", [False, True])
 @given(
     st.lists(st.tuples(any_float, st.integers(0, 3), st.integers(-5, 5)), min_size=1, max_size=150),
     st.lists(st.tuples(any_float, st.integers(0, 3), st.integers(-5, 5)), max_size=150),
     st.integers(2, 40),
     st.sampled_from([0, 1, 2]),
 )
-def test_a_growing_summary_is_the_sum_of_its_batches(before, after, max_cells, n_beside):
+def test_a_growing_summary_is_the_sum_of_its_batches(large, before, after, max_cells, n_beside):
     def arrays(rows):
         columns = np.array(rows, float).reshape(-1, 3)
         x, w, t = (np.ascontiguousarray(column) for column in columns.T)
         return x, w if n_beside else None, t if n_beside == 2 else None
 
     growing = GrowingSummary(max_cells)
-    growing.add(*arrays(before))
+    with patch.object(summary, "_SORTED_ROWS", 0 if large else summary._SORTED_ROWS):
+        growing.add(*arrays(before))
     first = ColumnSummary(*arrays(before), max_cells=max_cells)
     assert growing.summary() == first
     growing.add(*arrays(after))
@@ -175,14 +178,16 @@ def test_a_growing_summary_is_the_sum_of_its_batches(before, after, max_cells, n
     assert growing.summary() == both + first
 
 
+@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", list(distributions(1)))
-def test_many_rows_in_batches_are_those_rows(name):
+def test_many_rows_in_batches_are_those_rows(name, weighted):
     first, second = distributions(140_000)[name], distributions(90_000, seed=1)[name]
     parts = [first, second, second * 1e3 + 7, first[:1000] * 1e6, -second]  # far beyond what was seen before
+    weights = [np.arange(len(part)) % 4.0 if weighted else None for part in parts]
     growing = GrowingSummary(MAX_CELLS)
-    for part in parts:
-        growing.add(part, None, None)
-    assert growing.summary() == ColumnSummary(np.concatenate(parts))
+    for part, weight in zip(parts, weights, strict=True):
+        growing.add(part, weight, None)
+    assert growing.summary() == ColumnSummary(np.concatenate(parts), np.concatenate(weights) if weighted else None)
 
 
 # ---- weights, targets, columns
