@@ -124,10 +124,18 @@ nb::tuple summarize(const Array& column, std::optional<Doubles> weights, std::op
     return state_of(std::move(summary));
 }
 
-// A summary that is not exact, to which rows are added in any order. Not for two threads at once.
+// A summary to which rows are added in any order. Not for two threads at once.
 class Growing {
   public:
+    // From one that is not exact.
     Growing(const nb::tuple& state, size_t max_cells) : Growing(summary_of(state), max_cells) {}
+
+    // From nothing, with a guide as for `summarize`, and so many moments.
+    Growing(const Doubles& guide, unsigned n_moments, size_t max_cells)
+        : n_moments_(n_moments), summarizer_(std::make_unique<Summarizer>(Rows{}, max_cells, n_moments)) {
+        nb::gil_scoped_release release;
+        summarizer_->begin(guide.data(), guide.size());
+    }
 
     void add(const Array& column, std::optional<Doubles> weights, std::optional<Matrix> targets) {
         const Rows rows = rows_of(column, weights, targets, false);
@@ -240,6 +248,7 @@ NB_MODULE(_core, m) {
           "max_cells"_a);
     nb::class_<Growing>(m, "Growing")
         .def(nb::init<const nb::tuple&, size_t>(), "state"_a, "max_cells"_a)
+        .def(nb::init<const Doubles&, unsigned, size_t>(), "guide"_a, "n_moments"_a, "max_cells"_a)
         .def("add", &Growing::add, "column"_a, "weights"_a.none(), "targets"_a.none())
         .def("state", &Growing::state);
     m.def("merge", &merge, "a"_a, "b"_a, "max_cells"_a);
