@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from boostbins import _core
 from boostbins.inputs import Floats
 from boostbins.summary import ColumnSummary, halfway
 
@@ -35,7 +36,8 @@ BEYOND_CHANCE = 3.0
 """Standard deviations of what chance gives, by which another mixture must explain more to be taken."""
 
 _ROUNDING = 1e-12  # of the squares' sum: so much may be left of a constant
-_TARGET_RUNS = (128, 64, 32, 16, 8)  # of points, whose means of the target are compared
+_TARGET_RUNS = 128  # of points, whose means of the target are compared
+_JOINED_RUNS = (1, 2, 4, 8, 16)
 
 
 @dataclass(frozen=True)
@@ -193,11 +195,12 @@ class _Target:
     def change(self, density: Floats) -> Floats:
         """Return by how much the target's mean changes over each gap: zero everywhere, if that may be noise.
 
-        From the means of neighbouring runs of points, as many as show more change than noise.
+        From the means of neighbouring runs of points, joined until they show more change than noise.
         """
         change = np.zeros(len(self.weight) - 1)
-        for n_runs in _TARGET_RUNS:
-            first = _runs(_placed(density, min(n_runs, len(change))))
+        finest = _runs(_placed(density, min(_TARGET_RUNS, len(change))))
+        for step in _JOINED_RUNS:
+            first = finest[::step]
             weight, sums = self._by_run(first)
             mean = sums / weight[:, None]
             within = max(self.total - float((sums * mean).sum()), 0.0) / max(weight.sum() - len(weight), 1.0)
@@ -269,25 +272,6 @@ def _placed(density: Floats, max_bins: int) -> NDArray[np.intp]:
 
     The cuts lie in the middle of equal shares: the end bins get half of what the others do, as between quantile seeds.
     """
-    n_cuts = max_bins - 1
-    if n_cuts >= len(density):
+    if max_bins - 1 >= len(density):
         return np.arange(len(density))
-    per_share = n_cuts / density.sum()
-    if density.max() * per_share > 1:
-        # How many gaps are full, if the rest shares the cuts that are left in proportion?
-        greatest = -np.sort(-np.partition(density, -n_cuts)[-n_cuts:])
-        rest = density.sum() - np.concatenate([[0.0], np.cumsum(greatest)[:-1]])
-        left = n_cuts - np.arange(n_cuts)
-        full = int(np.argmax(left * greatest <= rest * (1 + 1e-12)))
-        per_share = left[full] / max(rest[full], np.finfo(np.float64).tiny)
-    cuts_before = np.cumsum(np.minimum(density * per_share, 1.0))
-    wanted = (np.arange(n_cuts) + 0.5) * (cuts_before[-1] / n_cuts)
-    gaps = np.searchsorted(cuts_before, wanted)
-    return _apart(gaps, len(density))
-
-
-def _apart(gaps: NDArray[np.intp], n_gaps: int) -> NDArray[np.intp]:
-    """Return ascending gaps, moved so that none comes twice: rounding may have let two cuts meet."""
-    steps = np.arange(len(gaps))
-    pushed = np.maximum.accumulate(gaps - steps) + steps
-    return np.minimum(pushed, n_gaps - len(gaps) + steps)
+    return _core.placed(density, max_bins - 1).astype(np.intp)

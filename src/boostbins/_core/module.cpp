@@ -12,6 +12,7 @@
 #include "encode.hpp"
 #include "lloyd.hpp"
 #include "optimal.hpp"
+#include "place.hpp"
 #include "points.hpp"
 
 namespace nb = nanobind;
@@ -231,6 +232,18 @@ nb::ndarray<nb::numpy, uint64_t> optimal(const Doubles& values, const Doubles& w
     return array_of<uint64_t>(std::move(out), {n});
 }
 
+// density: of each gap; returns the gaps to be cut.
+nb::ndarray<nb::numpy, uint64_t> placed(const Doubles& density, size_t n_cuts) {
+    if (n_cuts < 1 || n_cuts >= density.size()) throw nb::value_error("needs more gaps than cuts");
+    std::vector<uint64_t> gaps;
+    {
+        nb::gil_scoped_release release;
+        gaps = placed(density.data(), density.size(), n_cuts);
+    }
+    const size_t n = gaps.size();
+    return array_of<uint64_t>(std::move(gaps), {n});
+}
+
 template <class Code>
 void encode(const Encoder& encoder, const Array& column,
             nb::ndarray<Code, nb::ndim<1>, nb::device::cpu>& out) {
@@ -256,6 +269,8 @@ NB_MODULE(_core, m) {
     m.def("cell_ends", &cell_ends, "state"_a);
     m.def("lloyd", &lloyd, "points"_a, "seeds"_a, "column_mean"_a, "max_iter"_a, "tol"_a);
     m.def("optimal", &optimal, "values"_a, "weights"_a, "k"_a);
+    m.def("placed", static_cast<nb::ndarray<nb::numpy, uint64_t> (*)(const Doubles&, size_t)>(&placed),
+          "density"_a, "n_cuts"_a);
     nb::class_<Encoder>(m, "Encoder")
         .def(
             "__init__",
