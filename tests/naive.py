@@ -84,3 +84,33 @@ def lloyd(values, counts, seeds, max_iter=300, tol=1e-4):
             break
         old = labels
     return np.sort(centers)
+
+
+def placed(masses, n_cuts):
+    """The gaps that get a cut each: masses are raised until they hold n_cuts in all, none more than one."""
+    masses = [Fraction(m) for m in masses]
+    full = set()
+    while True:
+        rest = sum(m for i, m in enumerate(masses) if i not in full)
+        scale = (n_cuts - len(full)) / rest if rest else Fraction(0)
+        over = {i for i, m in enumerate(masses) if i not in full and m * scale > 1}
+        if not over:
+            break
+        full |= over
+    held, gaps, wanted = Fraction(0), [], Fraction(1, 2)
+    for i, m in enumerate(masses):
+        held += 1 if i in full else m * scale
+        while len(gaps) < n_cuts and wanted <= held:
+            gaps.append(i)
+            wanted += 1
+    return gaps
+
+
+def projection(codes, weights):
+    """The matrix that replaces numbers per row by the means of their bins, in coordinates where weights are 1."""
+    n = len(codes)
+    matrix = np.zeros((n, n))
+    for code in set(codes):
+        root = np.where(np.array(codes) == code, np.sqrt(weights), 0.0)
+        matrix += np.outer(root, root) / (root @ root)
+    return matrix

@@ -82,8 +82,9 @@ def test_dependencies_point_one_way():
 
 def test_the_public_names_are_these():
     assert boostbins.__all__ == [
-        "METHODS", "Binner", "Bins", "Choice", "ColumnSummary", "Comparison", "Report", "TableSummary", "auto", "compare",
-        "encode", "fit_bins", "hybrid", "kmeans", "optimal", "quantile", "report", "summarize", "supervised", "uniform",
+        "METHODS", "Binner", "Bins", "Choice", "ColumnSummary", "Comparison", "Report", "TableSummary", "auto",
+        "compare", "encode", "fit_bins", "hybrid", "kmeans", "optimal", "quantile", "report", "summarize", "supervised",
+        "uniform",
     ]  # fmt: skip
     assert all(hasattr(boostbins, name) for name in boostbins.__all__)
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -22,7 +23,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import csv, feather, parquet
 
-from boostbins import ColumnSummary, TableSummary, fit_bins, stream, summarize
+from boostbins import ColumnSummary, TableSummary, fit_bins, stream, summarize, summary
 from boostbins.reading import FileError
 from boostbins.summary import MAX_CELLS, GrowingSummary
 
@@ -49,6 +50,7 @@ def bins(table):
 def small_batches(monkeypatch):
     monkeypatch.setattr(stream, "_MOST_ROWS", 9_973)
     monkeypatch.setattr(stream, "_FEWEST_ROWS", 5_000)
+    monkeypatch.setattr(stream, "_ROWS_AT_A_VISIT", 15_000)
 
 
 def written(table, folder, n_files=3, kind="parquet"):
@@ -75,6 +77,14 @@ def test_files_have_the_cuts_of_memory(table, bins, tmp_path, small_batches, n_t
     assert fit_bins(str(folder / "*.parquet"), n_threads=n_threads) == bins
     assert fit_bins(sorted(folder.iterdir(), reverse=True), n_threads=n_threads) == bins
     assert fit_bins(written(table, tmp_path / "feather", 2, "feather"), n_threads=n_threads) == bins
+
+
+@pytest.mark.parametrize("row_group_size", [997, 40_000, N])
+@pytest.mark.parametrize("batch", [stream._BATCH, 8 * 30_000], ids=["by column", "larger groups by row"])
+def test_row_groups_of_any_size_have_them(table, bins, tmp_path, monkeypatch, row_group_size, batch):
+    monkeypatch.setattr(stream, "_BATCH", batch)
+    parquet.write_table(table, tmp_path / "a.parquet", row_group_size=row_group_size)
+    assert fit_bins(tmp_path / "a.parquet") == bins
 
 
 @pytest.mark.parametrize("method", ["optimal", "quantile", "uniform"])
@@ -143,20 +153,22 @@ def test_cuts_do_not_depend_on_the_partitioning(values, borders, max_cells):
     assert total == whole
 
 
+@pytest.mark.parametrize("large", [False, True])
 @given(
     st.lists(st.tuples(any_float, st.integers(0, 3), st.integers(-5, 5)), min_size=1, max_size=150),
     st.lists(st.tuples(any_float, st.integers(0, 3), st.integers(-5, 5)), max_size=150),
     st.integers(2, 40),
     st.sampled_from([0, 1, 2]),
 )
-def test_a_growing_summary_is_the_sum_of_its_batches(before, after, max_cells, n_beside):
+def test_a_growing_summary_is_the_sum_of_its_batches(large, before, after, max_cells, n_beside):
     def arrays(rows):
         columns = np.array(rows, float).reshape(-1, 3)
         x, w, t = (np.ascontiguousarray(column) for column in columns.T)
-        return x, w if n_beside else None, t if n_beside == 2 else None
+        return x, w if n_beside else None, t[:, None] if n_beside == 2 else None
 
     growing = GrowingSummary(max_cells)
-    growing.add(*arrays(before))
+    with patch.object(summary, "_SORTED_ROWS", 0 if large else summary._SORTED_ROWS):
+        growing.add(*arrays(before))
     first = ColumnSummary(*arrays(before), max_cells=max_cells)
     assert growing.summary() == first
     growing.add(*arrays(after))
@@ -166,14 +178,16 @@ def test_a_growing_summary_is_the_sum_of_its_batches(before, after, max_cells, n
     assert growing.summary() == both + first
 
 
+@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", list(distributions(1)))
-def test_many_rows_in_batches_are_those_rows(name):
+def test_many_rows_in_batches_are_those_rows(name, weighted):
     first, second = distributions(140_000)[name], distributions(90_000, seed=1)[name]
     parts = [first, second, second * 1e3 + 7, first[:1000] * 1e6, -second]  # far beyond what was seen before
+    weights = [np.arange(len(part)) % 4.0 if weighted else None for part in parts]
     growing = GrowingSummary(MAX_CELLS)
-    for part in parts:
-        growing.add(part, None, None)
-    assert growing.summary() == ColumnSummary(np.concatenate(parts))
+    for part, weight in zip(parts, weights, strict=True):
+        growing.add(part, weight, None)
+    assert growing.summary() == ColumnSummary(np.concatenate(parts), np.concatenate(weights) if weighted else None)
 
 
 # ---- weights, targets, columns
@@ -248,7 +262,8 @@ def test_chunks_of_other_columns_are_named():
         fit_bins(iter([{"a": [1]}, {"a": ["x"]}]))
 
 
-def test_a_damaged_row_group_is_named(table, tmp_path):
+@pytest.mark.parametrize("weight", [None, "uniform"])
+def test_a_damaged_row_group_is_named(table, tmp_path, weight):
     path = tmp_path / "a.parquet"
     parquet.write_table(table.select(["normal", "uniform"]), path, row_group_size=50_000, write_page_checksum=True)
     column = parquet.read_metadata(path).row_group(1).column(0)
@@ -256,8 +271,8 @@ def test_a_damaged_row_group_is_named(table, tmp_path):
     middle = column.data_page_offset + column.total_compressed_size // 2
     data[middle - 2000 : middle + 2000] = b"\xff" * 4000
     path.write_bytes(data)
-    with pytest.raises(FileError, match=r"a\.parquet, row group 2 of 3 cannot be read"):
-        fit_bins(path)
+    with pytest.raises(FileError, match=r"^[^:]*a\.parquet, row group 2 of 3 cannot be read"):
+        fit_bins(path, sample_weight=weight)
 
 
 def test_a_file_cut_short_is_named(table, tmp_path):

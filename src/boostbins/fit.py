@@ -92,7 +92,7 @@ def fit_bins(
     if isinstance(source, Stream):
         beside = {"sample_weight": sample_weight, "y": y}
         names, batches = peeked(
-            source.batches(columns, beside, non_numeric=non_numeric, dates_as_numbers=dates_as_numbers)
+            source.batches(columns, beside, non_numeric=non_numeric, dates_as_numbers=dates_as_numbers, by_column=True)
         )
         _check_some(names)
         max_cells = None if exact else max(cells_for(n) for n in checked_max_bins(max_bins, names))
@@ -143,7 +143,9 @@ def summarize(
         return _chosen(source, columns)
     if isinstance(source, Stream):
         beside = {"sample_weight": sample_weight, "y": y}
-        batches = source.batches(columns, beside, non_numeric=non_numeric, dates_as_numbers=dates_as_numbers)
+        batches = source.batches(
+            columns, beside, non_numeric=non_numeric, dates_as_numbers=dates_as_numbers, by_column=True
+        )
         return summarize_stream(batches, max_cells=max_cells, n_threads=n_threads, progress=progress, size=source.size)
     table = read_table(source, non_numeric=non_numeric, dates_as_numbers=dates_as_numbers)
     weight = None if sample_weight is None else positive_weight(sample_weight, table.n_rows, "sample_weight")

@@ -58,10 +58,13 @@ def checked_target(target: ArrayLike, n_rows: int, name: str) -> Floats:
     values = np.asarray(target)
     if values.shape[:1] != (n_rows,) or values.ndim > 2:
         raise ValueError(f"{name} must have one entry per row, shape ({n_rows},), got {values.shape}")
-    numbers = real_numbers(values, name).reshape(n_rows, -1)
+    numbers = real_numbers(values[:, None] if values.ndim == 1 else values, name)
     if not np.isfinite(numbers).all():
         raise ValueError(f"{name} must be finite, got {numbers[~np.isfinite(numbers)][0]}: remove those rows")
-    if n_rows and not 1 <= numbers.shape[1] <= MOST_TARGETS:
+    with np.errstate(over="ignore"):
+        if not np.isfinite((numbers**2).sum()):
+            raise ValueError(f"{name} has squares that add up to infinity: divide it by its maximum")
+    if not 1 <= numbers.shape[1] <= MOST_TARGETS:
         raise ValueError(f"{name} must have 1 to {MOST_TARGETS} numbers per row, got {numbers.shape[1]}")
     return numbers
 

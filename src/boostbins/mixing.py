@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from boostbins import _core
 from boostbins.inputs import Floats
 from boostbins.summary import ColumnSummary, halfway
 
@@ -35,7 +36,8 @@ BEYOND_CHANCE = 3.0
 """Standard deviations of what chance gives, by which another mixture must explain more to be taken."""
 
 _ROUNDING = 1e-12  # of the squares' sum: so much may be left of a constant
-_TARGET_BINS = 128  # within which the target's mean is estimated
+_TARGET_RUNS = 128  # of points, whose means of the target are compared
+_JOINED_RUNS = (1, 2, 4, 8, 16)
 
 
 @dataclass(frozen=True)
@@ -115,13 +117,13 @@ def chosen(summary: ColumnSummary, max_bins: int, usual: str, others: Mapping[st
 def worth(summary: ColumnSummary) -> float:
     """Return how much a column gains from bins, beside other columns: the number that it should get is proportional.
 
-    With B bins by the best density the mean square that is lost is ``worth**3 / (12 B**2)``: of the target's mean, in
-    units of its standard deviation; without a target, of the values, in units of theirs. Spread over columns by their
-    worth, bins lose least in all.
+    With B bins by the best density the mean square that is lost is about ``worth**3 / (12 B**2)``: of the target's
+    mean, in units of its standard deviation; without a target, of the values, in units of theirs. Spread over columns
+    by their worth, bins lose least in all.
     """
-    column = _Column(summary)
-    if len(column.weight) < 2:
+    if len(summary.points.weight) < 2:
         return 0.0
+    column = _Column(summary)
     if not summary.has_target:
         deviation = float(np.sqrt(summary.variance)) or 1.0
         with np.errstate(over="ignore"):
@@ -191,17 +193,25 @@ class _Target:
         return held[:, 0], held[:, 1:]
 
     def change(self, density: Floats) -> Floats:
-        """Return by how much the target's mean changes over each gap, as far as it is no noise."""
-        first = _runs(_placed(density, min(_TARGET_BINS, len(self.weight) - 1)))
-        weight, sums = self._by_run(first)
-        mean = sums / weight[:, None]
-        within = max(self.total - float((sums * mean).sum()), 0.0) / max(weight.sum() - len(weight), 1.0)
-        square = (np.diff(mean, axis=0) ** 2).sum(axis=1) - within * (1 / weight[:-1] + 1 / weight[1:])
-        # Evenly over the gaps between the middles of neighbouring runs.
-        middle = (first + np.append(first[1:], len(self.weight)) - 1) // 2
-        steps = np.diff(middle)
+        """Return by how much the target's mean changes over each gap: zero everywhere, if that may be noise.
+
+        From the means of neighbouring runs of points, joined until they show more change than noise.
+        """
         change = np.zeros(len(self.weight) - 1)
-        change[middle[0] : middle[-1]] = np.repeat(np.sqrt(np.maximum(square, 0.0)) / steps, steps)
+        finest = _runs(_placed(density, min(_TARGET_RUNS, len(change))))
+        for step in _JOINED_RUNS:
+            first = finest[::step]
+            weight, sums = self._by_run(first)
+            mean = sums / weight[:, None]
+            within = max(self.total - float((sums * mean).sum()), 0.0) / max(weight.sum() - len(weight), 1.0)
+            square = (np.diff(mean, axis=0) ** 2).sum(axis=1)
+            noise = within * (1 / weight[:-1] + 1 / weight[1:])
+            if square.sum() > 2 * noise.sum():
+                # Evenly over the gaps between the middles of neighbouring runs.
+                middle = (first + np.append(first[1:], len(self.weight)) - 1) // 2
+                steps = np.diff(middle)
+                change[middle[0] : middle[-1]] = np.repeat(np.sqrt(np.maximum(square - noise, 0.0)) / steps, steps)
+                break
         return change
 
     def density(self, base: Floats) -> Floats:
@@ -262,25 +272,6 @@ def _placed(density: Floats, max_bins: int) -> NDArray[np.intp]:
 
     The cuts lie in the middle of equal shares: the end bins get half of what the others do, as between quantile seeds.
     """
-    n_cuts = max_bins - 1
-    if n_cuts >= len(density):
+    if max_bins - 1 >= len(density):
         return np.arange(len(density))
-    per_share = n_cuts / density.sum()
-    if density.max() * per_share > 1:
-        # How many gaps are full, if the rest shares the cuts that are left in proportion?
-        greatest = -np.sort(-np.partition(density, -n_cuts)[-n_cuts:])
-        rest = density.sum() - np.concatenate([[0.0], np.cumsum(greatest)[:-1]])
-        left = n_cuts - np.arange(n_cuts)
-        full = int(np.argmax(left * greatest <= rest * (1 + 1e-12)))
-        per_share = left[full] / max(rest[full], np.finfo(np.float64).tiny)
-    cuts_before = np.cumsum(np.minimum(density * per_share, 1.0))
-    wanted = (np.arange(n_cuts) + 0.5) * (cuts_before[-1] / n_cuts)
-    gaps = np.searchsorted(cuts_before, wanted)
-    return _apart(gaps, len(density))
-
-
-def _apart(gaps: NDArray[np.intp], n_gaps: int) -> NDArray[np.intp]:
-    """Return ascending gaps, moved so that none comes twice: rounding may have let two cuts meet."""
-    steps = np.arange(len(gaps))
-    pushed = np.maximum.accumulate(gaps - steps) + steps
-    return np.minimum(pushed, n_gaps - len(gaps) + steps)
+    return _core.placed(density, max_bins - 1).astype(np.intp)

@@ -2,13 +2,17 @@
 
 A stream is read from the first batch to the last: while the next is read (of a user's own iterator: before it) threads
 add the columns of the one at hand to their summaries. What is held is the summary of each column, and a few batches.
+Of a Parquet file, whose columns lie apart, not even those: the thread that adds a column reads it, some row groups at a
+time, and nothing is handed over.
 """
 
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
@@ -17,7 +21,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from boostbins.columns import Column, NonNumeric, Table, dense, float_values, read_table
+from boostbins.columns import Column, NonNumeric, Table, dense, float_values, read_table, unread_table
 from boostbins.inputs import Floats, checked_target, checked_weight, numbered_classes
 from boostbins.reading import (
     STDIN,
@@ -40,6 +44,7 @@ from boostbins.threads import WORTH_THREADS, Progress, ahead, checked_threads, e
 _BATCH = 2**26  # bytes of a batch, as float64
 _FEWEST_ROWS = 2**15
 _MOST_ROWS = 2**20
+_ROWS_AT_A_VISIT = 2**18  # of a column that is read by itself: its counts come into the cache once for all of them
 _CSV_BLOCK = 2**24  # bytes
 _GROUPS_AT_ONCE = 2  # row groups that are read at the same time, where each is a batch
 _HEAD = 64 * 1024  # bytes that tell what a CSV looks like
@@ -65,6 +70,17 @@ class _Chunk(NamedTuple):
     where: str
 
 
+class _Unread(NamedTuple):
+    """Rows of a file, of which columns are read when they are asked for; by any thread."""
+
+    empty: Any  # Arrow's table, without its rows
+    num_rows: int
+    read: Callable[[Sequence[str]], Any]  # some columns, as Arrow's table
+
+    def read_one(self, name: str) -> Any:
+        return self.read([name]).column(0)
+
+
 @dataclass(frozen=True)
 class Stream:
     """A table that comes in batches."""
@@ -73,6 +89,7 @@ class Stream:
     names: tuple[str, ...] | None = None  # of all its columns, where they are known beforehand
     size: int = 0  # bytes; 0 if not known
     once: bool = False  # whether it can only be read once
+    by_column: Callable[[Sequence[str] | None], Iterator[_Chunk]] | None = None  # chunks that may be unread
     ours: bool = True  # whether a thread may read it: what a user's iterator does may be bound to the user's
 
     def batches(
@@ -82,6 +99,7 @@ class Stream:
         *,
         non_numeric: NonNumeric = "error",
         dates_as_numbers: bool = False,
+        by_column: bool = False,
     ) -> Iterator[Batch]:
         """Yield the batches, each with the same columns; those without rows are left out.
 
@@ -94,6 +112,8 @@ class Stream:
             or arrays of all rows.
         non_numeric, dates_as_numbers
             As for `fit_bins`.
+        by_column : bool
+            Whether a column may be read no sooner than a batch's table is asked for it, and each time that it is.
         """
         _check_names(columns)
         given = {argument: value for argument, value in (beside or {}).items() if value is not None}
@@ -108,15 +128,22 @@ class Stream:
             wanted = list(dict.fromkeys([*chosen, *named.values()]))
         names: tuple[str, ...] | None = None
         start = 0
-        for data, size, where in ahead(self.chunks(wanted)) if self.ours else self.chunks(wanted):
+        chunks = ((by_column and self.by_column) or self.chunks)(wanted)
+        for data, size, where in ahead(chunks) if self.ours else chunks:
             try:
                 if _n_rows(data) == 0:
                     continue
-                data, numbers = _taken_apart(_as_table(data), named)
-                if columns is not None:
-                    data = _selected(data, [name for name in columns if name not in named.values()])
-                table = read_table(data, non_numeric=non_numeric, dates_as_numbers=dates_as_numbers)
+                if isinstance(data, _Unread):
+                    empty, numbers = _taken_apart_unread(data, named)
+                    table = unread_table(empty, data.num_rows, data.read_one, non_numeric, dates_as_numbers)
+                else:
+                    data, numbers = _taken_apart(_as_table(data), named)
+                    if columns is not None:
+                        data = _selected(data, [name for name in columns if name not in named.values()])
+                    table = read_table(data, non_numeric=non_numeric, dates_as_numbers=dates_as_numbers)
                 table = table if names is None else table.matched(names)
+            except FileError:  # says where already
+                raise
             except (TypeError, ValueError) as error:
                 raise type(error)(f"{where}: {error}") from None
             names = table.names
@@ -138,7 +165,7 @@ class Stream:
         def chunks(_: Sequence[str] | None) -> Iterator[_Chunk]:
             return (chunk._replace(data=change(chunk.data)) for chunk in self.chunks(columns))
 
-        return replace(self, chunks=chunks, names=None)
+        return replace(self, chunks=chunks, by_column=None, names=None)
 
     def _check(self, names: Sequence[str], argument: str) -> None:
         for name in names:
@@ -334,6 +361,14 @@ def _taken_apart(data: Any, named: Mapping[str, str]) -> tuple[Any, dict[str, Fl
     return frame.drop(list(dict.fromkeys(named.values()))).to_native(), numbers
 
 
+def _taken_apart_unread(data: _Unread, named: Mapping[str, str]) -> tuple[Any, dict[str, Floats]]:
+    """Return a chunk's table, still without rows, without the columns that stand beside the others, and these."""
+    if not named:
+        return data.empty, {}
+    beside = list(dict.fromkeys(named.values()))
+    return data.empty.drop_columns(beside), _taken_apart(data.read(beside), named)[1]
+
+
 def _selected(data: Any, columns: Sequence[str]) -> Any:
     if isinstance(data, Mapping):
         if missing := [name for name in columns if name not in data]:
@@ -409,6 +444,7 @@ class _File(NamedTuple):
     schema: Any  # Arrow's
     size: int
     chunks: Callable[[Sequence[str]], Iterator[_Chunk]]
+    by_column: Callable[[Sequence[str]], Iterator[_Chunk]] | None = None
 
 
 def _of_files(paths: Sequence[str]) -> Stream:
@@ -417,13 +453,19 @@ def _of_files(paths: Sequence[str]) -> Stream:
     files = [_opened(file) for path in paths for file in expanded(path)]
     names, kinds = _kinds([(file.schema, file.name) for file in files])
 
-    def chunks(columns: Sequence[str] | None) -> Iterator[_Chunk]:
+    def chunks(columns: Sequence[str] | None, by_column: bool = False) -> Iterator[_Chunk]:
         chosen = list(columns or names)
         for file in files:
-            for data, size, where in file.chunks(chosen):
+            for data, size, where in ((by_column and file.by_column) or file.chunks)(chosen):
                 yield _Chunk(_as_told(data, chosen, kinds), size, where)
 
-    return Stream(chunks, names, sum(file.size for file in files), once=any(file.name == STDIN for file in files))
+    return Stream(
+        chunks,
+        names,
+        sum(file.size for file in files),
+        once=any(file.name == STDIN for file in files),
+        by_column=partial(chunks, by_column=True),
+    )
 
 
 def _kinds(schemas: Sequence[tuple[Any, str]]) -> tuple[tuple[str, ...], dict[str, Any]]:
@@ -463,6 +505,10 @@ def _as_told(data: Any, columns: Sequence[str], kinds: Mapping[str, Any]) -> Any
     """Return an Arrow table of some columns; those that are all missing here have the type of the others."""
     import pyarrow
 
+    if isinstance(data, _Unread):
+        return data._replace(
+            empty=_as_told(data.empty, columns, kinds), read=lambda some: _as_told(data.read(some), some, kinds)
+        )
     table = _as_table(data).select(list(columns))
     for place, field in enumerate(table.schema):
         if pyarrow.types.is_null(field.type):
@@ -484,7 +530,7 @@ def _opened(name: str) -> _File:
         raise FileError(f"cannot read {name}: {error.strerror or error}") from None
     compression = next((kind for magic, kind in _ARROW_READS.items() if head.startswith(magic)), None)
     if kind_of(head) == "parquet":
-        file = _parquet(name)
+        file = _parquet(name, before)
     elif head.startswith(b"ARROW1"):
         file = _feather(name)
     elif compression is not None or _is_plain_csv(head):
@@ -492,14 +538,18 @@ def _opened(name: str) -> _File:
     else:
         file = _whole(name)
 
-    def chunks(columns: Sequence[str]) -> Iterator[_Chunk]:
+    def checked(chunks: Callable[[Sequence[str]], Iterator[_Chunk]], columns: Sequence[str]) -> Iterator[_Chunk]:
         try:
-            yield from file.chunks(columns)
+            yield from chunks(columns)
             check_unchanged(name, before)
         except OSError as error:
             raise FileError(f"cannot read {name}: {first_line(error)}") from None
 
-    return file._replace(size=before[0], chunks=chunks)
+    return file._replace(
+        size=before[0],
+        chunks=partial(checked, file.chunks),
+        by_column=file.by_column and partial(checked, file.by_column),
+    )
 
 
 _ARROW_READS = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
@@ -517,7 +567,7 @@ def _whole(name: str) -> _File:
     return _File(name, table.schema, table.nbytes, lambda columns: iter([_Chunk(table, table.nbytes, where)]))
 
 
-def _parquet(name: str) -> _File:
+def _parquet(name: str, state: tuple[int, int, int]) -> _File:
     import pyarrow
     from pyarrow import parquet
 
@@ -528,22 +578,34 @@ def _parquet(name: str) -> _File:
         raise FileError(f"{name} is not a whole Parquet file: {first_line(error)}") from None
     n_groups = metadata.num_row_groups
     rows = [metadata.row_group(i).num_rows for i in range(n_groups)]
-    per_row = Path(name).stat().st_size / max(sum(rows), 1)
+    per_row = state[0] / max(sum(rows), 1)
+    mine = threading.local()  # a reader is not for two threads
+
+    def opened() -> Any:
+        return parquet.ParquetFile(name, metadata=metadata, pre_buffer=False, page_checksum_verification=True)
+
+    def where(groups: range) -> str:
+        which = f"group {groups[0] + 1}" if len(groups) == 1 else f"groups {groups[0] + 1} to {groups[-1] + 1}"
+        return f"{name}, row {which} of {n_groups}"
+
+    def not_read(groups: range, error: BaseException) -> FileError:
+        return FileError(f"{where(groups)} cannot be read: {first_line(error)}")
+
+    def check_rows(groups: range, n: int) -> None:
+        if n != (known := sum(rows[i] for i in groups)):
+            raise FileError(f"{where(groups)} has {n:,} rows, and should have {known:,}: write it again")
 
     def batches(group: int, columns: list[str]) -> Iterator[_Chunk]:
-        where = f"{name}, row group {group + 1} of {n_groups}"
+        alone = range(group, group + 1)
         seen = 0
         try:
-            with parquet.ParquetFile(
-                name, metadata=metadata, pre_buffer=False, page_checksum_verification=True
-            ) as file:
-                for batch in file.iter_batches(_rows_at_once(len(columns)), row_groups=[group], columns=columns):
+            with opened() as file:
+                for batch in file.iter_batches(_rows_at_once(len(columns)), row_groups=alone, columns=columns):
                     seen += batch.num_rows
-                    yield _Chunk(batch, int(batch.num_rows * per_row), where)
+                    yield _Chunk(batch, int(batch.num_rows * per_row), where(alone))
         except (pyarrow.ArrowException, OSError) as error:
-            raise FileError(f"{where} cannot be read: {first_line(error)}") from None
-        if seen != rows[group]:
-            raise FileError(f"{where} has {seen:,} rows, and should have {rows[group]:,}: write it again")
+            raise not_read(alone, error) from None
+        check_rows(alone, seen)
 
     def chunks(columns: Sequence[str]) -> Iterator[_Chunk]:
         chosen = list(columns)
@@ -552,7 +614,39 @@ def _parquet(name: str) -> _File:
         whole = in_order(lambda group: list(batches(group, chosen)), range(n_groups), _GROUPS_AT_ONCE)
         return chain.from_iterable(whole)
 
-    return _File(name, schema, 0, chunks)
+    def read(groups: range, columns: Sequence[str]) -> Any:
+        try:
+            if not hasattr(mine, "file"):
+                mine.file = opened()
+            table = mine.file.read_row_groups(groups, list(columns), use_threads=False)
+        except (pyarrow.ArrowException, OSError) as error:
+            for group in groups if len(groups) > 1 else ():  # to say which of them it is
+                read(range(group, group + 1), columns)
+            raise not_read(groups, error) from None
+        check_rows(groups, table.num_rows)
+        check_unchanged(name, state)
+        return table
+
+    def by_column(_: Sequence[str]) -> Iterator[_Chunk]:
+        for groups in _runs(rows, _ROWS_AT_A_VISIT):
+            n_rows = sum(rows[i] for i in groups)
+            unread = _Unread(schema.empty_table(), n_rows, partial(read, groups))
+            yield _Chunk(unread, int(n_rows * per_row), where(groups))
+
+    # With fewer rows a column is a small piece of the file, and a disk is slow to find many of those; with more, one
+    # column is more than a batch.
+    worth_it = _FEWEST_ROWS <= max(rows, default=0) <= _BATCH // 8
+    return _File(name, schema, 0, chunks, by_column if worth_it else None)
+
+
+def _runs(sizes: Sequence[int], least: int) -> Iterator[range]:
+    """Yield neighbours that together have the least size; the last may have less."""
+    start = total = 0
+    for i, size in enumerate(sizes):
+        total += size
+        if total >= least or i == len(sizes) - 1:
+            yield range(start, i + 1)
+            start, total = i + 1, 0
 
 
 def _feather(name: str) -> _File:

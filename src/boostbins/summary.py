@@ -341,8 +341,9 @@ class ColumnSummary:
 class GrowingSummary:
     """The summary of rows that come one batch after another: the sum of the batches', and faster.
 
-    Once a column has more values than cells, the rows of a batch are counted where those before it were, and nothing
-    is added up before the end. Everything is checked already, as for `ColumnSummary.of_checked`.
+    From the first large batch on, and once a column has more values than cells, the rows of a batch are counted where
+    those before it were, and nothing is added up before the end. Everything is checked already, as for
+    `ColumnSummary.of_checked`.
     """
 
     def __init__(self, max_cells: int | None) -> None:
@@ -352,9 +353,14 @@ class GrowingSummary:
 
     def add(self, column: NDArray[Any], weight: Floats | None, target: Floats | None) -> None:
         """Add a batch; either all have weights, or none has, and targets likewise."""
-        if self._growing is not None and self.max_cells is not None:
-            self._growing.add(*_counted(column, weight, target))
-            return
+        if self.max_cells is not None:
+            rows = _counted(column, weight, target)
+            if self._growing is None and self._sum is None and len(rows[0]) > _SORTED_ROWS:
+                n_moments = target.shape[1] + 2 if target is not None else 0 if weight is None else 1
+                self._growing = _core.Growing(_guide(rows[0]), n_moments, self.max_cells)
+            if self._growing is not None:
+                self._growing.add(*rows)
+                return
         part = ColumnSummary.of_checked(column, weight, target, self.max_cells)
         self._sum = part if self._sum is None else self._sum + part
         if not self._sum.is_exact and self.max_cells is not None:
@@ -392,17 +398,21 @@ def _summarized(values: NDArray[Any], weights: Floats | None, targets: Floats | 
     for start in range(0, len(values), _ROWS_AT_ONCE):
         rows = slice(start, start + _ROWS_AT_ONCE)
         part = values[rows]
-        guide = np.sort(part[:: max(1, len(part) // (2 * MAX_CELLS))].astype(np.float64, copy=False))
         more = _core.summarize(
             part,
             None if weights is None else weights[rows],
             None if targets is None else targets[rows],
-            guide,
+            _guide(part),
             max_cells,
         )
         state = more if state is None else _core.merge(state, more, max_cells)
     assert state is not None
     return state
+
+
+def _guide(values: NDArray[Any]) -> Floats:
+    """Return some of the values in ascending order, for the kernel to find its way."""
+    return np.sort(values[:: max(1, len(values) // (2 * MAX_CELLS))].astype(np.float64, copy=False))
 
 
 def _frozen(arrays: _Tuple) -> _Tuple:

@@ -28,8 +28,8 @@ class Binner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Parameters
     ----------
     method : str or function
-        "auto", "hybrid", "kmeans", "optimal", "quantile", "uniform" or a function ``(summary, max_bins) -> cuts``. "auto"
-        looks at y.
+        "auto", "hybrid", "kmeans", "optimal", "quantile", "uniform" or a function ``(summary, max_bins) -> cuts``.
+        "auto" looks at y.
     max_bins : int, or one per column as a sequence or (for frames) a dict by name
         At most so many bins, the missing values' not counted.
     total_bins : int, optional

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 #include <vector>
 
 #include "floats.hpp"
@@ -83,26 +84,45 @@ struct CellList {
         }
     }
 
+    // Gives back the memory of what it once was.
+    void shrink() {
+        cells.shrink_to_fit();
+        moments.shrink_to_fit();
+    }
+
     const double* moments_of(size_t cell) const { return moments.data() + cell * n_moments; }
     double weight_of(size_t cell) const {
         return n_moments ? moments_of(cell)[kWeight] : static_cast<double>(cells[cell].count);
     }
 };
 
-inline CellList coarsened(const CellList& list, int index) {
+// In place: the system takes longer to give memory for another list than the work does.
+inline void coarsen(CellList& list, int index) {
     const Level level(index);
-    CellList out;
-    out.level = index;
-    out.n_moments = list.n_moments;
-    out.cells.reserve(list.cells.size());
-    out.moments.reserve(list.moments.size());
+    size_t n = 0;
     for (size_t i = 0; i < list.cells.size(); ++i) {
-        const Cell& cell = list.cells[i];
+        const Cell cell = list.cells[i];
         const uint64_t magnitude = magnitude_of(cell.key);
         const uint64_t key = key_with_magnitude(cell.key, magnitude & ~level.low_mask(magnitude));
-        out.append({key, cell.count}, list.moments_of(i));
+        const double* from = list.moments_of(i);
+        if (n > 0 && list.cells[n - 1].key == key) {
+            list.cells[n - 1].count += cell.count;
+            double* sums = list.moments.data() + (n - 1) * list.n_moments;
+            for (unsigned j = 0; j < list.n_moments; ++j) sums[j] += from[j];
+        } else {
+            list.cells[n] = {key, cell.count};
+            std::copy_n(from, list.n_moments, list.moments.data() + n * list.n_moments);
+            ++n;
+        }
     }
-    return out;
+    list.level = index;
+    list.cells.resize(n);
+    list.moments.resize(n * list.n_moments);
+}
+
+inline CellList coarsened(CellList list, int index) {
+    coarsen(list, index);
+    return list;
 }
 
 // The finest level, not finer than `level`, with at most max_cells cells. Keys ascend; equal ones count once.
@@ -124,7 +144,7 @@ inline void make_canonical(CellList& list, size_t max_cells) {
     if (list.cells.size() <= max_cells) return;
     const auto key_at = [&](size_t i) { return list.cells[i].key; };
     const int level = canonical_level(list.cells.size(), key_at, list.level, max_cells);
-    list = coarsened(list, level);
+    coarsen(list, level);
 }
 
 // Both lists' cells in one, at the canonical level.
@@ -135,19 +155,34 @@ inline CellList merged(const CellList& a, const CellList& b, size_t max_cells) {
     const CellList* right = &b;
     if (a.level < level) left = &(coarse = coarsened(a, level));
     if (b.level < level) right = &(coarse = coarsened(b, level));
+    const size_t n_left = left->cells.size(), n_right = right->cells.size();
+    const unsigned n_moments = std::max(a.n_moments, b.n_moments);  // an empty list may have none
     CellList out;
     out.level = level;
-    out.n_moments = std::max(a.n_moments, b.n_moments);  // an empty list may have none
-    out.cells.reserve(left->cells.size() + right->cells.size());
-    out.moments.reserve(left->moments.size() + right->moments.size());
-    size_t i = 0, j = 0;
-    while (i < left->cells.size() || j < right->cells.size()) {
-        const bool from_left =
-            j == right->cells.size() || (i < left->cells.size() && left->cells[i].key <= right->cells[j].key);
-        const CellList& from = from_left ? *left : *right;
-        const size_t at = from_left ? i++ : j++;
-        out.append(from.cells[at], from.moments_of(at));
+    out.n_moments = n_moments;
+    out.cells.resize(n_left + n_right);
+    out.moments.resize(out.cells.size() * n_moments);
+    size_t i = 0, j = 0, n = 0;
+    // Which key is less cannot be foreseen, and so is no branch.
+    for (; i < n_left && j < n_right; ++n) {
+        const Cell x = left->cells[i], y = right->cells[j];
+        const bool from_left = x.key <= y.key, from_right = y.key <= x.key;
+        out.cells[n] = {from_left ? x.key : y.key, (from_left ? x.count : 0) + (from_right ? y.count : 0)};
+        for (unsigned m = 0; m < n_moments; ++m)
+            out.moments[n * n_moments + m] =
+                (from_left ? left->moments_of(i)[m] : 0.0) + (from_right ? right->moments_of(j)[m] : 0.0);
+        i += from_left;
+        j += from_right;
     }
+    for (const auto& [from, at] : {std::pair(left, i), std::pair(right, j)}) {
+        std::copy(from->cells.begin() + static_cast<std::ptrdiff_t>(at), from->cells.end(),
+                  out.cells.begin() + static_cast<std::ptrdiff_t>(n));
+        std::copy(from->moments_of(at), from->moments_of(from->cells.size()),
+                  out.moments.data() + n * n_moments);
+        n += from->cells.size() - at;
+    }
+    out.cells.resize(n);
+    out.moments.resize(n * n_moments);
     make_canonical(out, max_cells);
     return out;
 }

@@ -12,6 +12,7 @@
 #include "encode.hpp"
 #include "lloyd.hpp"
 #include "optimal.hpp"
+#include "place.hpp"
 #include "points.hpp"
 
 namespace nb = nanobind;
@@ -124,10 +125,18 @@ nb::tuple summarize(const Array& column, std::optional<Doubles> weights, std::op
     return state_of(std::move(summary));
 }
 
-// A summary that is not exact, to which rows are added in any order. Not for two threads at once.
+// A summary to which rows are added in any order. Not for two threads at once.
 class Growing {
   public:
+    // From one that is not exact.
     Growing(const nb::tuple& state, size_t max_cells) : Growing(summary_of(state), max_cells) {}
+
+    // From nothing, with a guide as for `summarize`, and so many moments.
+    Growing(const Doubles& guide, unsigned n_moments, size_t max_cells)
+        : n_moments_(n_moments), summarizer_(std::make_unique<Summarizer>(Rows{}, max_cells, n_moments)) {
+        nb::gil_scoped_release release;
+        summarizer_->begin(guide.data(), guide.size());
+    }
 
     void add(const Array& column, std::optional<Doubles> weights, std::optional<Matrix> targets) {
         const Rows rows = rows_of(column, weights, targets, false);
@@ -223,6 +232,18 @@ nb::ndarray<nb::numpy, uint64_t> optimal(const Doubles& values, const Doubles& w
     return array_of<uint64_t>(std::move(out), {n});
 }
 
+// density: of each gap; returns the gaps to be cut.
+nb::ndarray<nb::numpy, uint64_t> placed(const Doubles& density, size_t n_cuts) {
+    if (n_cuts < 1 || n_cuts >= density.size()) throw nb::value_error("needs more gaps than cuts");
+    std::vector<uint64_t> gaps;
+    {
+        nb::gil_scoped_release release;
+        gaps = placed(density.data(), density.size(), n_cuts);
+    }
+    const size_t n = gaps.size();
+    return array_of<uint64_t>(std::move(gaps), {n});
+}
+
 template <class Code>
 void encode(const Encoder& encoder, const Array& column,
             nb::ndarray<Code, nb::ndim<1>, nb::device::cpu>& out) {
@@ -240,6 +261,7 @@ NB_MODULE(_core, m) {
           "max_cells"_a);
     nb::class_<Growing>(m, "Growing")
         .def(nb::init<const nb::tuple&, size_t>(), "state"_a, "max_cells"_a)
+        .def(nb::init<const Doubles&, unsigned, size_t>(), "guide"_a, "n_moments"_a, "max_cells"_a)
         .def("add", &Growing::add, "column"_a, "weights"_a.none(), "targets"_a.none())
         .def("state", &Growing::state);
     m.def("merge", &merge, "a"_a, "b"_a, "max_cells"_a);
@@ -247,6 +269,8 @@ NB_MODULE(_core, m) {
     m.def("cell_ends", &cell_ends, "state"_a);
     m.def("lloyd", &lloyd, "points"_a, "seeds"_a, "column_mean"_a, "max_iter"_a, "tol"_a);
     m.def("optimal", &optimal, "values"_a, "weights"_a, "k"_a);
+    m.def("placed", static_cast<nb::ndarray<nb::numpy, uint64_t> (*)(const Doubles&, size_t)>(&placed),
+          "density"_a, "n_cuts"_a);
     nb::class_<Encoder>(m, "Encoder")
         .def(
             "__init__",

@@ -17,6 +17,10 @@ constexpr size_t kCrowd = 4;
 struct Points {
     std::vector<double> low, high, weight, count;  // of equal length, ascending
 
+    void reserve(size_t n) {
+        for (std::vector<double>* values : {&low, &high, &weight, &count}) values->reserve(n);
+    }
+
     void push(double l, double h, double w, double c) {
         low.push_back(l);
         high.push_back(h);
@@ -49,6 +53,7 @@ inline Points points_of(const Summary& summary) {
     const CellList& list = summary.list;
     const Level level(list.level);
     Points points;
+    points.reserve(list.cells.size());
     double total = 0;
     for (size_t i = 0; i < list.cells.size(); ++i) total += list.weight_of(i);
     const std::vector<uint64_t>& sample = summary.sample;

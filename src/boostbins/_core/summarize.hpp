@@ -30,7 +30,11 @@ class Summarizer {
   public:
     Summarizer(const Rows& rows, size_t max_cells) : Summarizer(rows, max_cells, rows.n_moments()) {}
     Summarizer(const Rows& rows, size_t max_cells, unsigned n_moments)
-        : rows_(rows), max_cells_(max_cells), n_moments_(n_moments), sample_(max_cells), table_(rows_, 0) {
+        : rows_(rows),
+          max_cells_(max_cells),
+          n_moments_(n_moments),
+          sample_(max_cells),
+          table_(rows_, n_moments_, 0) {
         out_.list.n_moments = n_moments_;
     }
 
@@ -55,9 +59,17 @@ class Summarizer {
         return finished();
     }
 
-    // From rows in any order, at most 2^32 - 1 of them. The guide, some of the values in ascending order,
-    // decides how fast, not what comes out.
+    // From rows in any order, at most 2^32 - 1 of them.
     Summary from_guide(const double* sorted, size_t n) {
+        begin(sorted, n);
+        count();
+        flush();
+        return finished();
+    }
+
+    // To begin with `more`. The guide, some of the values in ascending order, decides how fast, not what
+    // comes out.
+    void begin(const double* sorted, size_t n) {
         guide_.reserve(n);
         for (size_t i = 0; i < n; ++i)
             if (std::isfinite(sorted[i]) && (guide_.empty() || key_of(sorted[i]) != guide_.back()))
@@ -67,15 +79,10 @@ class Summarizer {
         const int level = canonical_level(guide_.size(), key_at, 0, max_cells_);
         if (level > 0) sample_.offer_distinct(guide_.size(), key_at);
         restart(level);
-        count();
-        flush();
-        return finished();
     }
 
     // To go on from a summary that is not exact, whose cells are the guide, with `more`.
     void begin(Summary&& before) {
-        guide_.reserve(before.list.cells.size());
-        for (const Cell& cell : before.list.cells) guide_.push_back(cell.key);
         sample_.go_on(before.sample);
         out_ = std::move(before);
         restart(out_.list.level);
@@ -91,8 +98,8 @@ class Summarizer {
         counted_ += rows.values.size;
         rows_ = rows;
         count();
-        beyond_ = merged(beyond_, sorted_outside(), std::numeric_limits<size_t>::max());
-        outside_.clear();
+        // Their keys are all there is to know of rows without moments: many can wait to be sorted at once.
+        if (n_moments_ || outside_.size() > max_cells_ / 4) settle_outside();
         if (beyond_.cells.size() > max_cells_ / 4) {
             flush();
             restart(out_.list.level);
@@ -108,7 +115,10 @@ class Summarizer {
     }
 
   private:
+    using Outside = std::vector<std::pair<uint64_t, size_t>>;  // keys and rows
+
     static constexpr size_t kMostCounted = std::numeric_limits<std::uint32_t>::max();
+    static constexpr size_t kAny = std::numeric_limits<size_t>::max();  // number of cells
 
     // Counts the rows, where their cells are known.
     void count() {
@@ -163,9 +173,15 @@ class Summarizer {
 
     void restart(int level) {
         level_ = level;
-        table_ = ValueTable(rows_, level > 0 ? 0 : guide_.size());
+        if (level > 0 && !out_.list.cells.empty()) {  // the best guide are all the rows so far
+            out_.list.shrink();
+            guide_.resize(out_.list.cells.size());
+            for (size_t i = 0; i < guide_.size(); ++i) guide_[i] = out_.list.cells[i].key;
+        }
+        table_ = ValueTable(rows_, n_moments_, level > 0 ? 0 : guide_.size());
         windows_ = level > 0 ? CellWindows(guide_, Level(level), n_moments_) : CellWindows();
-        outside_.clear();
+        guide_ = std::vector<uint64_t>();  // none of a thousand columns holds what it does not need
+        outside_ = Outside();
         beyond_ = CellList();
         beyond_.level = level;
         beyond_.n_moments = n_moments_;
@@ -175,9 +191,14 @@ class Summarizer {
     // Adds the cells at hand to the list.
     void flush() {
         if (level_ == 0) return take(table_.sorted());
-        take(sorted_outside());
-        take(std::move(beyond_));
-        take(windows_.sorted());
+        settle_outside();
+        out_.list = merged(merged(out_.list, beyond_, kAny), windows_.sorted(), max_cells_);
+    }
+
+    void settle_outside() {
+        beyond_ = merged(beyond_, sorted_outside(), kAny);
+        beyond_.shrink();
+        outside_ = Outside();
     }
 
     CellList sorted_outside() {
@@ -185,7 +206,8 @@ class Summarizer {
         CellList list;
         list.n_moments = n_moments_;
         for (const auto& [key, row] : outside_) append_row(list, key, row);
-        return coarsened(list, level_);
+        coarsen(list, level_);
+        return list;
     }
 
     void append_row(CellList& list, uint64_t key, size_t row) const {
@@ -196,8 +218,7 @@ class Summarizer {
 
     void take(CellList&& list) {
         if (list.cells.empty()) return;
-        CellList all = out_.list.cells.empty() ? std::move(list)
-                                               : merged(out_.list, list, std::numeric_limits<size_t>::max());
+        CellList all = out_.list.cells.empty() ? std::move(list) : merged(out_.list, list, kAny);
         if (all.level == 0 && all.cells.size() > max_cells_)
             sample_.offer_distinct(all.cells.size(), [&](size_t i) { return all.cells[i].key; });
         make_canonical(all, max_cells_);
@@ -209,9 +230,9 @@ class Summarizer {
         return std::move(out_);
     }
 
-    // Four lanes, so that the comparisons do not wait for each other.
+    // Eight lanes, so that the comparisons do not wait for each other.
     void extend_range(const double* x, size_t n) {
-        constexpr size_t kLanes = 4;
+        constexpr size_t kLanes = 8;
         const double infinity = std::numeric_limits<double>::infinity();
         double low[kLanes], high[kLanes];
         std::fill_n(low, kLanes, infinity);
@@ -243,11 +264,11 @@ class Summarizer {
     std::vector<uint64_t> guide_;
     BottomSample sample_;
     int level_ = 0;
-    ValueTable table_;                                  // at level 0
-    CellWindows windows_;                               // at other levels
-    std::vector<std::pair<uint64_t, size_t>> outside_;  // keys and rows, at other levels
-    CellList beyond_;                                   // what was outside of rows that are gone
-    size_t counted_ = 0;                                // rows, by the windows
+    ValueTable table_;     // at level 0
+    CellWindows windows_;  // at other levels
+    Outside outside_;      // at other levels
+    CellList beyond_;      // what was outside of rows that are gone
+    size_t counted_ = 0;   // rows, by the windows
     Summary out_;
 };
 

@@ -13,7 +13,7 @@ namespace boostbins {
 class ValueTable {
   public:
     // With room for so many values before it grows.
-    ValueTable(const Rows& rows, size_t expected) : rows_(&rows), n_moments_(rows.n_moments()) {
+    ValueTable(const Rows& rows, unsigned n_moments, size_t expected) : rows_(&rows), n_moments_(n_moments) {
         int bits = kFirstBits;
         while ((size_t{1} << bits) < 3 * expected) ++bits;
         clear(bits);

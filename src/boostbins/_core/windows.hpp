@@ -50,8 +50,7 @@ class CellWindows {
                 ++counts[window.start + cell];
             else
                 picked.outside[n_outside++] = static_cast<std::uint32_t>(i);
-            picked.sampled[n_sampled] = static_cast<std::uint32_t>(i);
-            n_sampled += hash_of(bits) <= sample_limit;
+            if (hash_of(bits) <= sample_limit) picked.sampled[n_sampled++] = static_cast<std::uint32_t>(i);
         }
         picked.n_outside = n_outside;
         picked.n_sampled = n_sampled;
@@ -71,13 +70,18 @@ class CellWindows {
         CellList list;
         list.level = level_.index();
         list.n_moments = n_moments_;
-        list.cells.reserve(std::min<size_t>(counts_.size(), 1 << 16));
         if (windows_.empty()) return list;
+        const size_t empty = static_cast<size_t>(std::count(counts_.begin(), counts_.end(), 0u));
+        list.cells.resize(counts_.size() - empty + 1);  // one more, to write to before it is known to count
+        list.moments.resize(list.cells.size() * n_moments_);
+        size_t n = 0;
         for (size_t which = 2 * kExponents; which-- > kExponents;)
-            for (uint64_t cell = windows_[which].size; cell-- > 0;) append_to(list, windows_[which], cell);
+            for (uint64_t cell = windows_[which].size; cell-- > 0;) n += put(list, n, windows_[which], cell);
         for (size_t which = 0; which < kExponents; ++which)
             for (uint64_t cell = 0; cell < windows_[which].size; ++cell)
-                append_to(list, windows_[which], cell);
+                n += put(list, n, windows_[which], cell);
+        list.cells.resize(n);
+        list.moments.resize(n * n_moments_);
         return list;
     }
 
@@ -89,11 +93,13 @@ class CellWindows {
         unsigned dropped = 0;
     };
 
-    void append_to(CellList& list, const Window& window, uint64_t cell) const {
+    // Writes a cell to the n-th place, and returns whether it is one: every other is empty, which nothing
+    // foresees.
+    bool put(CellList& list, size_t n, const Window& window, uint64_t cell) const {
         const size_t at = window.start + cell;
-        if (counts_[at])
-            list.append({key_of(window.first + (cell << window.dropped)), counts_[at]},
-                        moments_.data() + at * n_moments_);
+        list.cells[n] = {key_of(window.first + (cell << window.dropped)), counts_[at]};
+        std::copy_n(moments_.data() + at * n_moments_, n_moments_, list.moments.data() + n * n_moments_);
+        return counts_[at] > 0;
     }
 
     Level level_;
