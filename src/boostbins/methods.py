@@ -175,7 +175,8 @@ supervised(auto)
 
 
 def looks_at_target(method: Any) -> bool:
-    """Return whether a method, or `functools.partial` of one, looks at the target."""
+    """Return whether a method, by name or `functools.partial` of one too, looks at the target."""
+    method = METHODS.get(method, method) if isinstance(method, str) else method
     return bool(getattr(getattr(method, "func", method), "supervised", False))
 
 
