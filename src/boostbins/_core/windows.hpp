@@ -24,7 +24,7 @@ class CellWindows {
             const int dropped = level.dropped(which & (kExponents - 1));
             const uint64_t ends[] = {bits >> dropped, bits_of_key(guide[j - 1]) >> dropped};
             uint64_t first = std::min(ends[0], ends[1]), last = std::max(ends[0], ends[1]);
-            if (last - first >= 64 * static_cast<uint64_t>(j - i)) continue;  // too thin
+            if (last - first >= 32 * static_cast<uint64_t>(j - i)) continue;  // too thin
             const uint64_t margin = (last - first) / 8 + 8;
             const uint64_t lowest = (static_cast<uint64_t>(which) << kMantissaBits) >> dropped;
             const uint64_t highest = lowest + ((uint64_t{1} << (kMantissaBits - dropped)) - 1);
