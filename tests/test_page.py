@@ -544,6 +544,8 @@ def test_print_draws_all_and_hides_the_toolbar(show, both, found):
     assert charts(shown) == 5  # of 7 columns two have nothing to draw
     shown.emulate_media(media="print")
     assert not shown.locator(".toolbar").is_visible()
+    assert not shown.locator(".auto figure").first.is_visible()
+    assert shown.locator(".auto p").first.is_visible()
     assert luminance(shown, "body", "color") < 0.1
     assert shown.locator(".card").first.evaluate("node => getComputedStyle(node).breakInside") == "avoid"
 

@@ -147,7 +147,7 @@ def _parser() -> argparse.ArgumentParser:
         "boostbins report data.parquet --target price --html report.html",
     )  # fmt: skip
     reporting.add_argument("data", nargs="+", metavar="DATA", help=_FILES)
-    reporting.add_argument("--target", metavar="COLUMN", help="tell how it varies inside bins")
+    reporting.add_argument("--target", metavar="COLUMN", help="tell how it varies inside bins, and what auto chose")
     reporting.add_argument("--methods", type=_names, default=list(METHODS), metavar="A,B", help=f"of {methods}")
     reporting.add_argument("--max-bins", type=_budgets, default=[255, 63], metavar="N,N", help="default: 255,63")
     reporting.add_argument("--weight", metavar="COLUMN", help="weights of the rows")

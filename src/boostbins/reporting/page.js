@@ -359,7 +359,7 @@ class Card {
           column.spotted[budget].length > 0 && items("spotted", column.spotted[budget]),
           costTable(report.methods, binned, method)),
         column.histograms.length
-          ? el("div", {}, chart, everyBin(bins, method, report.target, isOpen), choicePart(binned, isPrinted))
+          ? el("div", {}, chart, everyBin(bins, method, report.target, isOpen), choicePart(binned))
           : el("p", {className: "nothing"}, whyNoChart(column))));
     if (column.histograms.length) {
       const histogram = column.histograms[axis === "log" ? 1 : 0] ?? column.histograms[0];
@@ -410,7 +410,7 @@ function costTable(methods, binned, chosen) {
 }
 
 /** What auto chose and why: how much more of the target each candidate explains than the usual one, and by chance. */
-function choicePart(binned, isPrinted) {
+function choicePart(binned) {
   const choice = Object.values(binned).find((found) => found.choice)?.choice;
   if (!choice) return null;
   const {chosen, usual, why, explained, noise} = choice;
@@ -420,21 +420,22 @@ function choicePart(binned, isPrinted) {
   const said = el("p", {}, "auto chose ", el("strong", {}, chosen), candidates.length ? `, which ${why}.` : `: ${why}.`);
   if (!candidates.length) return el("div", {className: "auto"}, said);
   const chart = figure(`What each candidate explains of the target beside ${usual}, and by chance`);
-  chart.append(choiceChart(candidates, chosen, usual, isPrinted ? 256 : 330));
+  chart.append(choiceChart(candidates, chosen, usual));
   return el("div", {className: "auto"}, said, chart);
 }
 
-function choiceChart(candidates, chosen, usual, width) {
+function choiceChart(candidates, chosen, usual) {
   const color = ({name}) => (name === chosen ? "var(--auto)" : "var(--quiet)");
   const weight = ({name}) => (name === chosen ? 700 : 400);
   const y = {y: "name"};
-  const ends = d3.extent(candidates.flatMap(({more, chance}) => [more, chance, -chance]));
+  const [low, high] = d3.extent(candidates.flatMap(({more, chance}) => [more, chance, -chance]));
+  const x = {domain: low < high ? [low, high] : [-1, 1], range: [98, 266]};
   return Plot.plot({
-    width, height: 46 + 17 * candidates.length, style: FONT,
+    width: 330, height: 46 + 17 * candidates.length, style: FONT,
     marginLeft: 92, marginRight: 58, marginTop: 4, marginBottom: 34,
     x: {
-      domain: ends[0] < ends[1] ? ends : [-1, 1], label: `explained beside ${usual}; grey: within chance`,
-      labelAnchor: "center", labelArrow: "none", ticks: 3, tickFormat: (share) => percent(share), inset: 6,
+      ...x, label: `explained beside ${usual}; grey: within chance`, labelAnchor: "center", labelArrow: "none",
+      ticks: apart([0, ...d3.ticks(...x.domain, 3)], Plot.scale({x}), 54), tickFormat: percent,
     },
     y: {domain: candidates.map(({name}) => name), label: null, axis: null, type: "band", padding: 0.3},
     marks: [
