@@ -21,7 +21,10 @@ from matplotlib.patches import FancyBboxPatch
 from boostbins import METHODS, Bins, ColumnSummary, fit_bins, kmeans, optimal, quantile, report
 from boostbins.demo import skewed_table
 
-COLOR = {"quantile": "#b3541e", "kmeans": "#1b6ca8", "optimal": "#2e7d4f", "uniform": "#7a5195"}
+COLOR = {
+    "quantile": "#b3541e", "kmeans": "#1b6ca8", "optimal": "#2e7d4f", "uniform": "#7a5195",
+    "hybrid": "#0e7c7b", "auto": "#b01e68",
+}  # fmt: skip
 GREY, INK, PALE, PALER = "#777777", "#222222", "#cfe0ee", "#eef4f9"
 
 mpl.rcParams |= {
@@ -167,9 +170,9 @@ def methods() -> Any:
     r = np.random.default_rng(0)
     n = 200_000
     x = r.standard_normal(n) + np.where(r.random(n) < 0.01, r.exponential(20, n), 0)
-    order = ("quantile", "kmeans", "optimal", "uniform")
-    assert set(order) == set(METHODS)
-    figure, (top, *rows) = plt.subplots(5, 1, figsize=(9, 4.4), sharex=True, height_ratios=[3, 1, 1, 1, 1])
+    order = ("quantile", "hybrid", "kmeans", "optimal", "uniform")
+    assert {*order, "auto"} == set(METHODS)  # auto looks at a target: below
+    figure, (top, *rows) = plt.subplots(6, 1, figsize=(9, 5), sharex=True, height_ratios=[3, 1, 1, 1, 1, 1])
     top.hist(x, bins=250, color=GREY)
     top.set(yscale="log", ylabel="rows", title="200,000 values, 1 % of them outliers, in 31 bins")
     for axes, method in zip(rows, order, strict=True):
@@ -189,6 +192,37 @@ def methods() -> Any:
             fontsize=8.5,
             color=COLOR[method],
         )
+    rows[-1].set_xlabel("value")
+    return figure
+
+
+def auto() -> Any:
+    """Where auto cuts a column for targets that need different cuts of it."""
+    r = np.random.default_rng(0)
+    n = 20_000
+    x = r.lognormal(0, 1.5, n)
+    noise = 0.1 * r.standard_normal(n)
+    targets = {
+        "y follows x": x / x.std() + noise,
+        "y follows log x": np.log(x) + noise,
+        "y is a wave of x < 5": np.sin(np.minimum(x, 5) * 2 * np.pi) + noise,
+        "y is noise": noise,
+    }
+    shown = {name: (COLOR[name], name, fit_bins(x, name, 63)) for name in ("quantile", "kmeans", "hybrid")}
+    for said, y in targets.items():
+        bins = fit_bins(x, "auto", 63, y=y)
+        shown[said] = (COLOR["auto"], f"auto: {said}\n({bins.choices['x0'].chosen})", bins)
+    figure, (top, *rows) = plt.subplots(8, 1, figsize=(9, 5.6), sharex=True, height_ratios=[2.6, *[1] * 7])
+    top.hist(x, bins=np.geomspace(x.min(), x.max(), 200), color=GREY)
+    top.set(xscale="log", ylabel="rows", title="20,000 lognormal values in 63 bins, on a logarithmic axis")
+    low, high = np.quantile(x, [0.01, 0.99])
+    for axes, (color, label, bins) in zip(rows, shown.values(), strict=True):
+        axes.vlines(bins[0], 0, 1, color=color, linewidth=1)
+        axes.margins(y=0)
+        axes.set(yticks=[], xlim=(low / 4, x.max() * 1.1))
+        axes.set_ylabel(label, rotation=0, ha="right", va="center", color=color, fontsize=8.5)
+        beyond = int((bins[0] > high).sum())
+        axes.text(1.01, 0.5, f"{beyond} cuts in\nthe last 1 %", transform=axes.transAxes, va="center", fontsize=8)
     rows[-1].set_xlabel("value")
     return figure
 
@@ -270,7 +304,7 @@ def cuts() -> Any:
     return found.plot("sensor").figure
 
 
-PICTURES: list[Callable[[], Any]] = [cuts, flow, rule, cells, merge, crowded, methods, lloyd, float32]
+PICTURES: list[Callable[[], Any]] = [cuts, flow, rule, cells, merge, crowded, methods, auto, lloyd, float32]
 
 
 def main(folder: Path) -> None:

@@ -108,6 +108,93 @@ def test_the_cuts_are_the_cores(library):
         assert same_parts(core_cuts, used, column)
 
 
+# ---- the target
+
+
+def auto_of(library, X, y, max_bins=40, **options):
+    """The bins that the core makes of the columns as the library sees them, of the library's number per column."""
+    budget = library.bins_of(max_bins)
+    budgets = [budget] * X.shape[1]
+    if library.name.startswith("LGBM"):  # spends bins on zero
+        budgets = [int(budget - (column.min() < 0) - (column.max() > 0)) for column in X.T]
+    return fit_bins(columns_of(library, X), "auto", budgets, y=y, **options)
+
+
+def assert_same_choices(model, core, X):
+    assert {name: choice.chosen for name, choice in model.bins_.choices.items()} == {
+        name: choice.chosen for name, choice in core.choices.items()
+    }
+    for used, cuts, column in zip(model.bins_.cuts, core.cuts, X.T, strict=True):
+        assert same_parts(cuts, used[np.abs(used) > 1e-30], column)
+
+
+@of_each
+def test_auto_looks_at_the_target(library):
+    X, y = data()
+    y = np.round(10 * y)
+    model = library.make(bin_method="auto", **{library.budget: 40}).fit(X, y)
+    assert_same_choices(model, auto_of(library, X, y), columns_of(library, X))
+    assert model.bins_.choices
+    other = library.make(bin_method="auto", **{library.budget: 40}).fit(X, -y)
+    assert other.bins_ == model.bins_  # what is explained does not depend on the sign
+    assert "% of the target" in next(iter(model.bins_.choices.values())).why
+
+
+@pytest.mark.parametrize("library", CLASSIFIERS, ids=str)
+def test_auto_tells_classes_apart(library):
+    X, y = data()
+    which = np.digitize(y, np.quantile(y, [0.2, 0.4, 0.6, 0.8]))
+    shuffled = np.array([3, 0, 4, 1, 2])[which]  # their numbers say nothing
+    for labels in (shuffled, shuffled > 1):
+        model = library.make(bin_method="auto", **{library.budget: 40}).fit(X, labels)
+        classes = labels.astype(str) if labels.dtype != bool else labels
+        assert_same_choices(model, auto_of(library, X, classes), columns_of(library, X))
+
+
+@of_each
+def test_a_total_of_bins_is_kept_to(library):
+    X, y = data()
+    model = library.make(bin_method="auto", total_bins=90, **{library.budget: 100}).fit(X, y)
+    assert sum(n for n, column in zip(model.bins_.n_bins, X.T, strict=True) if len(set(column)) > 1) <= 90
+    assert max(model.bins_.n_bins) > 90 / 5
+    again = clone(model)
+    assert again.total_bins == 90
+    assert again.fit(X, y).bins_ == model.bins_
+
+
+@pytest.mark.parametrize("library", [library for library in REGRESSORS if "Gradient" not in library.name], ids=str)
+def test_the_cuts_do_not_look_at_validation_sets(library):
+    X, y = data()
+    made = []
+    for test_target in (y[1000:], -1e3 * y[1000:]):
+        model = library.make(bin_method="auto", **{library.budget: 40})
+        made.append(model.fit(X[:1000], y[:1000], eval_set=[(X[1000:], test_target)]).bins_)
+    assert made[0] == made[1] == library.make(bin_method="auto", **{library.budget: 40}).fit(X[:1000], y[:1000]).bins_
+
+
+def test_scikit_learn_looks_at_the_rows_that_early_stopping_leaves():
+    X, y = data()
+    model = boostbins.sklearn.HistGradientBoostingRegressor(
+        bin_method="auto", early_stopping=True, random_state=0, max_iter=3, validation_fraction=0.5
+    )
+    from sklearn.model_selection import train_test_split
+
+    rows, _ = train_test_split(np.arange(len(y)), test_size=0.5, random_state=model.fit(X, y)._random_seed)
+    assert model.bins_ == fit_bins(X[rows], "auto", 255, y=y[rows])
+
+
+def test_several_targets_and_none():
+    X, y = data()
+    both = np.column_stack([y, X[:, 0]])
+    model = boostbins.xgboost.XGBRegressor(bin_method="auto", max_bin=41, n_estimators=3).fit(X, both)
+    core = fit_bins(X.astype(np.float32), "auto", 40, y=both)
+    assert model.bins_.choices["x1"].explained == pytest.approx(dict(core.choices["x1"].explained))
+    dataset = boostbins.lightgbm.Dataset(X, bin_method="auto", params={"verbosity": -1}).construct()
+    assert (
+        dataset.bins_ == boostbins.lightgbm.Dataset(X, bin_method="hybrid", params={"verbosity": -1}).construct().bins_
+    )
+
+
 @of_each
 def test_none_is_the_library_itself_to_the_last_bit(library):
     X, y = data()

@@ -45,14 +45,16 @@ def fits(monkeypatch):
     return counted
 
 
-def bins(X, cache, method="kmeans", budget=20, weight=None, rule="float64"):
+def bins(X, cache, method="kmeans", budget=20, weight=None, label=None, total=None, rule="float64"):
     table = feature_table(X)
     return requested_bins(
         method,
         table,
         [budget] * len(table),
         sample_weight=weight,
+        label=label,
         bin_cache=cache,
+        total_bins=total,
         rule=Rule(rule, lambda _, cuts: cuts),
         limit="max_bins=20",
     )
@@ -94,6 +96,11 @@ def test_whatever_decides_about_the_bins_is_in_the_key(kind, fits, tmp_path):
         (X, {"weight": np.ones(300)}),
         (X, {"weight": np.arange(300.0)}),
         (X, {"rule": "LightGBM"}),
+        (X, {"method": "auto"}),
+        (X, {"method": "auto", "label": np.arange(300.0)}),
+        (X, {"method": "auto", "label": np.arange(300.0) ** 2}),
+        (X, {"method": "auto", "weight": np.arange(300.0)}),
+        (X, {"total": 40}),
     ]
     first = [bins(table, cache, **options) for table, options in asked]
     assert len(fits) == len(asked)

@@ -77,7 +77,7 @@ def folder(tmp_path):
 
 
 COMMANDS = {
-    "demo": (["demo", "--library", "sklearn"], "kmeans lowers the error by"),
+    "demo": (["demo", "--library", "sklearn"], "auto lowers the error by"),
     "compare": (["compare", "data.parquet", "--target", "price", *QUICK, "--html", "page.html"], "At 63 bins"),
     "report": (["report", "data.parquet", "--target", "price"], "area: "),
     "fit": (["fit", "data.parquet", "--without", "price", "-o", "bins.json"], "variance lost"),
@@ -237,7 +237,7 @@ def test_a_reader_that_has_seen_enough(folder):
 def test_the_demo_with_each_library(tmp_path, library):
     done = run("demo", "--library", library, "--html", "d.html", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert re.search(r"At 63 bins kmeans lowers the error by .*: worth the change", done.stdout)
+    assert re.search(r"At 63 bins auto lowers the error by .*: worth the change", done.stdout)
     assert f"{TRAINERS[library].title}'s own" in done.stdout
     assert "\x1b" not in done.stdout + done.stderr
     assert not re.search(r"Traceback|Warning", done.stderr)
@@ -292,6 +292,73 @@ def test_summaries_are_fitted_without_the_data(parts, tmp_path, monkeypatch, cap
     assert main(["summarize", "yesterday.bin", "today.bin", "--columns", "a", "-o", "both.bin"]) == 0
     assert main(["fit", "both.bin", "-o", "bins.json"]) == 0
     assert Bins.load("bins.json")["a"].tobytes() == known["a"].tobytes()
+
+
+def test_auto_looks_at_the_target_in_files_and_in_summaries(parts, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    files = sorted(str(path) for path in (tmp_path / "parts").iterdir())
+    options = {"max_bins": 63, "y": parts["w"]}
+    known = fit_bins(numbers_of(parts), "auto", **options)
+    arguments = ["--method", "auto", "--max-bins", "63", "-o", "bins.json"]
+    assert main(["fit", "parts", "--target", "w", *arguments]) == 0
+    found = Bins.load("bins.json")
+    assert found == known
+    assert found.choices == known.choices
+    assert main(["summarize", *files[:2], "--target", "w", "-o", "s1.bin"]) == 0
+    assert main(["summarize", *files[2:], "--target", "w", "-o", "s2.bin"]) == 0
+    capsys.readouterr()
+    assert main(["fit", "s1.bin", "s2.bin", *arguments]) == 0
+    assert Bins.load("bins.json") == known
+    assert "hybrid (" not in capsys.readouterr().err
+    assert main(["fit", "parts", "--target", "w", "--total-bins", "70", *arguments]) == 0
+    assert Bins.load("bins.json") == fit_bins(numbers_of(parts), "auto", total_bins=70, **options)
+    assert main(["fit", "parts", "--target", "w", "-o", "bins.json"]) == 0  # kmeans: the target is left out
+    assert Bins.load("bins.json") == fit_bins(numbers_of(parts))
+
+
+def test_a_target_of_classes(parts, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    numbers = numbers_of(parts).assign(w=parts["w"])
+    assert main(["fit", "parts", "--method", "auto", "--target", "text", "-o", "bins.json"]) == 0
+    assert Bins.load("bins.json") == fit_bins(numbers, "auto", y=parts["text"])
+    weighted = ["--weight", "w", "--max-bins", "15"]
+    assert main(["fit", "parts", "--method", "auto", "--target", "text", *weighted, "-o", "bins.json"]) == 0
+    assert Bins.load("bins.json") == fit_bins(numbers_of(parts), "auto", 15, parts["w"], y=parts["text"])
+
+
+def test_auto_without_a_target_says_what_it_does(parts, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["summarize", "parts", "--without", "w", "-o", "s.bin"]) == 0
+    for data, way in (("parts", "give"), ("s.bin", "summarize with")):
+        without = ["--without", "w"] if data == "parts" else []
+        assert main(["fit", data, *without, "--method", "auto", "-o", "bins.json"]) == 0
+        said = f"auto looks at the target, and there is none: it does as hybrid ({way} --target COLUMN)"
+        assert said in capsys.readouterr().err
+        assert Bins.load("bins.json") == fit_bins(numbers_of(parts), "hybrid")
+
+
+def test_show_tells_what_auto_chose(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    frame = pd.read_parquet("data.parquet")
+    bins = fit_bins(frame[["area", "age", "weight"]], "auto", 63, y=frame["price"])
+    bins.save("bins.json")
+    choice = bins.choices["area"]
+    assert main(["show", "bins.json"]) == 0
+    said = capsys.readouterr().out
+    assert f"area: {choice.chosen}, which {choice.why}" in said
+    assert re.search(r"weight +3 .*–", said)
+    assert main(["show", "bins.json", "--json"]) == 0
+    area, _, weight = json.loads(capsys.readouterr().out)
+    assert area["choice"]["why"] == choice.why
+    assert area["choice"]["explained"] == choice.explained
+    assert "choice" not in weight
+    assert main(["show", "bins.json", "--column", "area"]) == 0
+    said = capsys.readouterr().out
+    assert f"auto chose {choice.chosen}, which {choice.why}" in said
+    assert all(f"{share:.3%}" in said for share in choice.explained.values())
+    fit_bins(frame[["area"]], "auto", 63, y=np.ones(len(frame))).save("bins.json")
+    assert main(["show", "bins.json"]) == 0
+    assert "area: hybrid: the target is constant" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("kind", ["parquet", "feather", "csv"])
@@ -365,7 +432,9 @@ def test_a_full_disk_leaves_what_was_there(parts, tmp_path):
     ("arguments", "message"),
     [
         (["fit", "s.bin", "parts"], "parts is no summary, and the others are: summarize it first"),
-        (["fit", "s.bin", "--weight", "w"], "--weight and --without are for data"),
+        (["fit", "s.bin", "--weight", "w"], "--weight, --target and --without are for data"),
+        (["fit", "s.bin", "--target", "w"], "--weight, --target and --without are for data"),
+        (["summarize", "parts", "--target", "text"], "--target: column 'text' must hold numbers, for parts"),
         (["fit", "s.bin", "cut.bin"], "cut.bin: .*cut short"),
         (["fit", "s.bin", "--max-bins", "9000"], "max_bins=9000 needs a summary of 36000 cells"),
         (["summarize", "parts", "--max-cells", "1"], "max_cells must be a whole number from 2 on"),
@@ -406,6 +475,23 @@ WRONG = {
     "an unknown metric": (["compare", "data.csv", "--target", "price", "--metric", "auc"], "did you mean 'roc_auc'"),
     "an unknown ending": (["encode", "data.csv", "good.json", "-o", "codes.xls"], "must end in .parquet"),
     "no columns": (["fit", "data.csv", "--columns", ",", "-o", "b.json"], "has no numeric columns"),
+    "no such target, fit": (["fit", "data.csv", "--target", "prise", "-o", "b.json"], "did you mean 'price'?"),
+    "a target with missing values, fit": (
+        ["fit", "data.csv", "--method", "auto", "--target", "age", "-o", "b.json"], r"the target has \d+ missing values"
+    ),
+    "classes with missing values, fit": (
+        ["fit", "text.parquet", "--method", "auto", "--target", "b", "-o", "b.json"], "the target has a missing value"
+    ),
+    "a target of dates, fit": (
+        ["fit", "data.parquet", "--method", "auto", "--target", "sold", "-o", "b.json"], "the target holds dates"
+    ),
+    "the target as weights, fit": (
+        ["fit", "data.csv", "--target", "price", "--weight", "price", "-o", "b.json"], "cannot be both the target and"
+    ),
+    "too few bins in all": (["fit", "data.csv", "--total-bins", "3", "-o", "b.json"], "total_bins must be .*got 3"),
+    "no such target, summarize": (
+        ["summarize", "data.csv", "--target", "prise", "-o", "s.bin"], "did you mean 'price'?"
+    ),
     "weights of text": (["fit", "data.csv", "--weight", "kind", "-o", "b.json"], "column 'kind' must hold numbers"),
     "the number of bins as a parameter": (
         ["compare", "data.csv", "--target", "price", "--param", "max_bin=7"], "must not hold 'max_bin'"
@@ -424,6 +510,7 @@ def wrong(folder):
     (folder / "empty").mkdir()
     (folder / "one.csv").write_text("a\n" + "".join(f"{i}\n" for i in range(200)))
     (folder / "text.csv").write_text("a,b\n" + "x,y\nz,w\n" * 100)
+    pd.DataFrame({"a": range(9), "b": ["x", None, *"yyyyxxx"]}).to_parquet(folder / "text.parquet")
     (folder / "lonely.csv").write_text("a,class\n" + "".join(f"{i},{'ab'[i % 2]}\n" for i in range(200)) + "7,c\n")
     frame = pd.read_parquet(folder / "data.parquet")
     frame.head(10).to_csv(folder / "ten.csv", index=False)
@@ -555,7 +642,7 @@ def interrupted(arguments, cwd, after):
 
 def test_ctrl_c_ends_it_cleanly(folder):
     long = ["compare", "data.csv", "--target", "price", "--library", "sklearn", "--splits", "500"]
-    code, seen = interrupted([*long, "--html", "page.html"], folder, lambda seen: re.search(r"\b[1-9]/5000", seen))
+    code, seen = interrupted([*long, "--html", "page.html"], folder, lambda seen: re.search(r"\b[1-9]/6000", seen))
     assert code == 130
     assert "boostbins: stopped" in seen
     assert "Traceback" not in seen

@@ -16,7 +16,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.metrics import root_mean_squared_error
 from sklearn.model_selection import ShuffleSplit
 
-from boostbins import compare
+from boostbins import compare, comparison
 from boostbins.comparison import FEWEST_ROWS, Comparison
 from boostbins.features import numbers_and_categories
 from boostbins.trainers import TRAINERS
@@ -53,15 +53,44 @@ def test_every_library_and_task(library, task):
     if task != "regression":
         n = 2 if task == "binary" else 3
         frame["y"] = pd.qcut(frame["y"], n, labels=["low", "middle", "high"][:n]).astype(str)
-    result = compare(frame, "y", library, ["kmeans"], 31, splits=2, params=FEW[library])
+    result = compare(frame, "y", library, ["kmeans", "auto", "hybrid"], 31, splits=2, params=FEW[library])
     assert result.task == task
     assert result.n_columns == 6
-    assert list(result.table["method"]) == ["native", "kmeans"]
+    assert list(result.table["method"]) == ["native", "kmeans", "auto", "hybrid"]
     assert result.scores["score"].notna().all()
     assert (result.scores["seconds"] > 0).all()
     assert "'sold'" in "".join(result.notes)
     assert "'id' (600 values)" in "".join(result.notes)
     assert result.metric == {"regression": "neg_root_mean_squared_error", "binary": "roc_auc"}.get(task, "neg_log_loss")
+
+
+@pytest.mark.parametrize("library", TRAINERS)
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_auto_sees_the_target_of_training_rows_only(library, task, monkeypatch):
+    r = np.random.default_rng(0)
+    X = r.lognormal(0, 2, (1000, 2))
+    y = X[:, 0] if task == "regression" else np.searchsorted([0.5, 2.0], X[:, 0])
+    splits = list(ShuffleSplit(2, test_size=0.2, random_state=0).split(X))
+    monkeypatch.setattr(comparison, "_split_rows", lambda *_: splits)
+
+    def bins_of_splits(target):
+        seen = []
+        monkeypatch.setattr(comparison, "_scorer", lambda _: lambda model, *_: seen.append(model) or -1.0)
+        compare(X, target, library, ["auto"], 63, task=task, splits=2, params=FEW[library])
+        return [model.bins_ for model in seen if model.bin_method is not None]
+
+    other = y.copy()
+    other[splits[0][1]] = r.permutation(y[splits[0][1]])
+    (first, second), (same, another) = bins_of_splits(y), bins_of_splits(other)
+    assert first.choices
+    assert first == same  # its test rows have other targets
+    assert second != another  # it was trained on some of them
+
+
+def test_by_default_all_but_hybrid_are_compared():
+    X = np.random.default_rng(0).lognormal(0, 2, (200, 2))
+    result = compare(X, X[:, 0], "sklearn", max_bins=15, splits=2, params={"max_iter": 2})
+    assert list(result.table["method"]) == ["native", "auto", "kmeans", "optimal", "quantile", "uniform"]
 
 
 def test_native_scores_are_those_of_the_library_itself():
@@ -341,7 +370,7 @@ GOOD = np.random.default_rng(0).lognormal(0, 2, (FEWEST_ROWS, 2))
     ("X", "y", "options", "message"),
     [
         (GOOD, GOOD[:, 0], {"library": "lightgbn"}, "library must be one of 'lightgbm'.*got 'lightgbn'"),
-        (GOOD, GOOD[:, 0], {"methods": ["kmean"]}, "methods must be one of 'kmeans'.*got 'kmean'"),
+        (GOOD, GOOD[:, 0], {"methods": ["kmean"]}, "methods must be one of 'auto'.*got 'kmean'"),
         (GOOD, GOOD[:, 0], {"methods": []}, "methods must name one at least"),
         (GOOD, GOOD[:, 0], {"max_bins": 256}, "max_bins must be whole numbers from 2 to 255, got 256"),
         (GOOD, GOOD[:, 0], {"max_bins": []}, "max_bins must hold a number"),

@@ -113,7 +113,7 @@ def test_cuts_do_not_depend_on_the_partitioning(data):
     frame = pd.DataFrame({name: data.draw(st.lists(any_float, min_size=n, max_size=n)) for name in "ba"})
     frame["weight"] = data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n).filter(any))
     bounds = data.draw(st.lists(st.integers(0, n), max_size=12))
-    method = data.draw(st.sampled_from(["kmeans", "quantile", "uniform"]))
+    method = data.draw(st.sampled_from(["kmeans", "quantile", "uniform", "hybrid"]))
     with dask.config.set(scheduler="synchronous"):
         parts = in_parts(frame, bounds)
         assert boostbins.dask.fit_bins(parts, method, 5) == fit_bins(frame, method, 5)
@@ -303,6 +303,23 @@ def test_xgboost_trains_the_model_of_one_machine(kind, client):
     if order is not None:
         assert sorted(model.classes_) == list(one.classes_)
     np.testing.assert_allclose(on_cluster, predicted(one, rows, kind), rtol=1e-4, atol=1e-5)
+
+
+def test_auto_looks_at_the_target_on_a_cluster(client):
+    frame = table().round({"y": 1}) * 10  # whole targets have exact sums
+    parts = in_parts(frame, [400, 400, 1500, 2000])
+    for module, name, params in (
+        (boostbins.xgboost, "XGBRegressor", XGB),
+        (boostbins.lightgbm, "LGBMRegressor", LGBM),
+    ):
+        model = getattr(boostbins.dask, name)(**params, bin_method="auto").fit(parts[FEATURES], parts["y"])
+        one = getattr(module, name)(**params, bin_method="auto").fit(frame[FEATURES], frame["y"])
+        assert model.bins_ == one.bins_
+        assert model.bins_.choices == one.bins_.choices != {}
+    found = boostbins.dask.fit_bins(parts[[*FEATURES, "y"]], "auto", 40, y="y")
+    assert found.choices == fit_bins(frame[[*FEATURES, "y"]], "auto", 40, y="y").choices
+    with pytest.raises(TypeError, match="y must hold numbers"):
+        boostbins.dask.fit_bins(parts.assign(y=parts["y"].astype(str))[[*FEATURES, "y"]], "auto", 40, y="y")
 
 
 @pytest.mark.parametrize(("kind", "missing"), [*((kind, True) for kind in KINDS), ("regressor", False)])

@@ -58,12 +58,12 @@ def folder(table, tmp_path):
     return tmp_path / "data"
 
 
-def in_memory(table, library, weight=None, bin_method="kmeans"):
+def in_memory(table, library, weight=None, **options):
     X, y = table.select(FEATURES).to_pandas(), table["target"].to_numpy()
     weight = None if weight is None else table[weight].to_numpy()
     if library == "xgboost":
-        return our_xgboost.QuantileDMatrix(X, y, weight=weight, bin_method=bin_method, max_bin=64)
-    return our_lightgbm.Dataset(X, y, weight=weight, bin_method=bin_method, params=LGB)
+        return our_xgboost.QuantileDMatrix(X, y, weight=weight, max_bin=64, **options)
+    return our_lightgbm.Dataset(X, y, weight=weight, params=LGB, **options)
 
 
 def trees(library, data, n=12):
@@ -113,6 +113,38 @@ def test_memory_maps_take_labels_in_memory(table, tmp_path, order):
     assert trees("xgboost", ours) == trees("xgboost", our_xgboost.QuantileDMatrix(X, y, max_bin=64))
     ours, known = our_lightgbm.Dataset(mapped, y, params=LGB), our_lightgbm.Dataset(X, y, params=LGB)
     assert trees("lightgbm", ours) == trees("lightgbm", known)
+
+
+@pytest.mark.parametrize("total_bins", [None, 90])
+def test_auto_looks_at_labels_of_files(table, folder, total_bins):
+    y = np.round(table["target"].to_numpy())  # whole targets have exact sums
+    table = table.set_column(table.column_names.index("target"), "target", pa.array(y))
+    file = folder / "all.parquet"
+    parquet.write_table(table, file)
+    options = {"bin_method": "auto", "total_bins": total_bins}
+    ours = our_xgboost.QuantileDMatrix(file, "target", max_bin=64, columns=FEATURES, **options)
+    known = in_memory(table, "xgboost", **options)
+    assert ours.bins_ == known.bins_
+    assert ours.bins_.choices == known.bins_.choices != {}
+    ours = our_lightgbm.Dataset(file, "target", params=LGB, columns=FEATURES, **options).construct()
+    known = in_memory(table, "lightgbm", **options).construct()
+    assert ours.bins_ == known.bins_
+    assert ours.bins_.choices == known.bins_.choices != {}
+    assert ours.bins_ != our_lightgbm.Dataset(file, "target", params=LGB, columns=FEATURES).construct().bins_
+
+
+def test_classes_in_files_are_told_apart(table, folder):
+    which = np.array([2, 0, 3, 1])[np.digitize(table["target"].to_numpy(), [-1, 0, 1])]
+    table = table.set_column(table.column_names.index("target"), "target", pa.array(which))
+    file = folder / "classes.parquet"
+    parquet.write_table(table, file)
+    ours = our_xgboost.QuantileDMatrix(file, "target", bin_method="auto", n_classes=4, max_bin=64, columns=FEATURES)
+    assert ours.bins_.choices == in_memory(table, "xgboost", bin_method="auto", n_classes=4).bins_.choices
+    params = {**LGB, "objective": "multiclass", "num_class": 4}
+    X = table.select(FEATURES).to_pandas()
+    streamed = our_lightgbm.Dataset(file, "target", bin_method="auto", params=params, columns=FEATURES).construct()
+    known = our_lightgbm.Dataset(X, which, bin_method="auto", params=params).construct()
+    assert streamed.bins_.choices == known.bins_.choices != {}
 
 
 @pytest.mark.parametrize("bin_method", ["optimal", lambda summary, n: summary.quantile([0.5])])

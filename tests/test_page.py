@@ -21,7 +21,7 @@ pd = pytest.importorskip("pandas")
 from playwright.sync_api import expect, sync_playwright  # noqa: E402
 
 HACK = "<script>window.hacked=1</script>"
-METHODS = ["quantile", "kmeans", "optimal", "uniform"]
+METHODS = ["quantile", "kmeans", "auto", "hybrid", "optimal", "uniform"]
 
 
 # ---- what is shown
@@ -137,7 +137,7 @@ def names(shown):
 
 
 def charts(shown):
-    return shown.locator(".card svg").count()
+    return shown.locator(".distribution svg").count()
 
 
 def choose(shown, label):
@@ -148,7 +148,7 @@ def card_of(shown, name):
     shown.get_by_label("Search").fill(name)
     card = shown.locator(".card")
     expect(card).to_have_count(1)
-    expect(card.locator("svg")).to_be_visible()
+    expect(card.locator(".distribution svg")).to_be_visible()
     return card
 
 
@@ -233,7 +233,7 @@ def test_the_report(show, tmp_path, found):
     path = tmp_path / "report.html"
     assert found.to_html(path) == path.read_text(encoding="utf-8") == found.to_html()
     shown = show(path)
-    expect(shown.locator(".card svg").first).to_be_visible()
+    expect(shown.locator(".distribution svg").first).to_be_visible()
     assert shown.locator("pre").count() == 0
     expect(shown.locator(".count")).to_have_text("7 columns")
     assert shown.locator(".count").get_attribute("aria-live") == "polite"
@@ -241,9 +241,42 @@ def test_the_report(show, tmp_path, found):
     card = shown.locator(".card").first
     assert card.locator(".spotted li").all_text_contents() == first["spotted"]["255"]
     assert [cell.split()[0] for cell in card.locator(".costs tbody th").all_text_contents()] == METHODS
-    label = card.locator("figure[role=img]").get_attribute("aria-label")
+    label = card.locator(".distribution[role=img]").get_attribute("aria-label")
     assert first["name"] in label
     assert "kmeans" in label
+
+
+def test_what_auto_chose_and_why(show, only_report, found):
+    shown = show(only_report)
+    card = card_of(shown, "income")
+    for budget in ("255", "31"):
+        choose(shown, f"{budget} bins")
+        choice = column_of(found, "income")["binned"][budget]["auto"]["choice"]
+        auto = card.locator(".auto")
+        expect(auto.locator("p")).to_have_text(f"auto chose {choice['chosen']}, which {choice['why']}.")
+        names = auto.locator("svg g[aria-label=text]").first.locator("text").all_text_contents()
+        assert names == sorted(choice["explained"], key=lambda name: -choice["explained"][name])
+        assert auto.locator("svg circle").count() == len(names)
+        label = f"What each candidate explains of the target beside {choice['usual']}, and by chance"
+        expect(auto.locator("figure")).to_have_attribute("aria-label", label)
+    assert card_of(shown, "Rooms").locator(".auto").count() == 0  # each value has a bin
+
+
+def test_without_a_target_auto_is_hybrid(show, tmp_path):
+    path = tmp_path / "report.html"
+    report({"x": np.random.default_rng(0).lognormal(0, 2, 1000)}).to_html(path)
+    shown = show(path)
+    expect(shown.locator(".notes li")).to_have_text("there is no target, without which auto is hybrid")
+    expect(shown.locator(".card")).to_have_count(1)
+    names = [cell.split()[0] for cell in shown.locator(".costs tbody th").all_text_contents()]
+    assert names == [name for name in METHODS if name != "auto"]
+    assert shown.locator(".auto").count() == 0
+
+
+def test_a_constant_target_leaves_nothing_to_choose(show, tmp_path):
+    path = tmp_path / "report.html"
+    report({"x": np.random.default_rng(0).lognormal(0, 2, 1000)}, np.ones(1000)).to_html(path)
+    expect(show(path).locator(".auto")).to_have_text("auto chose hybrid: the target is constant.")
 
 
 def test_controls_of_no_use_are_hidden(show, tmp_path):
@@ -261,7 +294,7 @@ def test_a_frame_shows_it_too(show, tmp_path, found, only_report):
         f"<!doctype html><link rel=icon href='data:,'><h1>a notebook</h1>{framed(found.to_html())}", "utf-8"
     )
     shown = show(path)
-    expect(shown.frame_locator("iframe").locator(".card svg").first).to_be_attached()
+    expect(shown.frame_locator("iframe").locator(".distribution svg").first).to_be_attached()
 
 
 # ---- finding columns
@@ -273,7 +306,7 @@ def test_search_filters_by_name(show, only_report):
     search.fill("room")
     assert names(shown) == ["Rooms"]
     expect(shown.locator(".count")).to_have_text("1 of 7 columns")
-    expect(shown.locator(".card svg")).to_be_visible()
+    expect(shown.locator(".distribution svg")).to_be_visible()
     search.fill("列")
     assert names(shown) == ["größe_列"]
     search.fill("<i>")
@@ -324,7 +357,7 @@ def test_names_stay_text(show, both):
 def test_switches_change_the_chart(show, only_report, found):
     shown = show(only_report)
     card = card_of(shown, "income")
-    seen = {card.locator("svg").inner_html()}
+    seen = {card.locator(".distribution svg").inner_html()}
     for label, now in {
         "quantile": "quantile, at most 255",
         "31 bins": "quantile, at most 31",
@@ -333,19 +366,21 @@ def test_switches_change_the_chart(show, only_report, found):
         "linear": "optimal, at most 31",
     }.items():
         choose(shown, label)
-        expect(card.locator("figure")).to_have_attribute("aria-label", f"Distribution of income, and its bins by {now}")
-        drawn = card.locator("svg").inner_html()
+        expect(card.locator(".distribution")).to_have_attribute(
+            "aria-label", f"Distribution of income, and its bins by {now}"
+        )
+        drawn = card.locator(".distribution svg").inner_html()
         assert drawn not in seen, label
         seen.add(drawn)
     assert card.locator(".costs tr.chosen").inner_text().split()[:2] == ["optimal", "31"]
     assert card.locator(".spotted li").all_text_contents() == column_of(found, "income")["spotted"]["31"]
     weights = {
-        name: card.locator("svg")
+        name: card.locator(".distribution svg")
         .get_by_text(name, exact=True)
         .evaluate("node => node.closest('g').getAttribute('font-weight')")
         for name in METHODS
     }
-    assert weights == {"quantile": "400", "kmeans": "400", "optimal": "700", "uniform": "400"}
+    assert weights == dict.fromkeys(METHODS, "400") | {"optimal": "700"}
 
 
 def test_the_keyboard_reaches_the_switches(show, only_report):
@@ -366,16 +401,16 @@ def test_hovering_a_bin_tells_its_numbers(show, only_report, found, part, width)
     choose(shown, "31 bins")
     card = card_of(shown, "income")
     expect(card.locator("summary")).to_have_text("31 bins of kmeans, as a table")
-    card.locator("svg").scroll_into_view_if_needed()
+    card.locator(".distribution svg").scroll_into_view_if_needed()
     column = column_of(found, "income")
     bins = column["binned"]["31"]["kmeans"]
     cuts, low, high = bins["cuts"], column["low"], column["high"]
     wide = int(np.argmax(np.diff(cuts))) + 1  # its neighbours' middles are nearer to its ends than its own
     value = cuts[wide - 1] + part * (cuts[wide] - cuts[wide - 1])
-    bands = card.locator("svg > g[aria-label=rect]").nth(1).bounding_box()
+    bands = card.locator(".distribution svg > g[aria-label=rect]").nth(1).bounding_box()
     x = bands["x"] + bands["width"] * (value - low) / (high - low)
     shown.mouse.move(x, bands["y"] + 30)
-    tip = card.locator("svg g[aria-label=tip] text")
+    tip = card.locator(".distribution svg g[aria-label=tip] text")
     expect(tip).to_contain_text("distinct")
     lines = tip.evaluate("node => [...node.children].map((line) => line.textContent.replace('\\u200b', '').trim())")
     assert "< x ≤" in lines[0]
@@ -412,7 +447,7 @@ def test_dates_are_written_as_dates(show, tmp_path):
     card, once = (shown.locator(".card", has_text=name) for name in ("sold", "once"))
     expect(card).to_contain_text("2020-01-01 to 2024-02-08")
     card.scroll_into_view_if_needed()
-    expect(card.locator("svg").first).to_contain_text("2022")
+    expect(card.locator(".distribution svg").first).to_contain_text("2022")
     once.scroll_into_view_if_needed()
     expect(once).to_contain_text("Every value is 2021-05-05")
     card.locator("summary").click()
@@ -423,7 +458,7 @@ def test_without_a_target_nothing_is_said_of_it(show, tmp_path):
     path = tmp_path / "report.html"
     report({"a": np.random.default_rng(0).lognormal(0, 1, 500)}, max_bins=15).to_html(path)
     shown = show(path)
-    expect(shown.locator(".card svg")).to_be_visible()
+    expect(shown.locator(".distribution svg")).to_be_visible()
     assert "mean of" not in shown.locator(".card").inner_text()
 
 
@@ -433,13 +468,13 @@ def test_without_a_target_nothing_is_said_of_it(show, tmp_path):
 def test_of_400_columns_a_few_are_drawn_at_once(show, many):
     start = time.perf_counter()
     shown = show(many)
-    expect(shown.locator(".card svg").first).to_be_visible()
+    expect(shown.locator(".distribution svg").first).to_be_visible()
     assert time.perf_counter() - start < 15
     expect(shown.locator(".card")).to_have_count(400)
     first = charts(shown)
     assert 1 <= first <= 10
     shown.locator(".card").nth(200).scroll_into_view_if_needed()
-    expect(shown.locator(".card").nth(200).locator("svg")).to_be_visible()
+    expect(shown.locator(".card").nth(200).locator(".distribution svg")).to_be_visible()
     assert first < charts(shown) < 30
     assert has_no_sideways_scroll(shown)
     milliseconds = shown.evaluate(
@@ -451,7 +486,7 @@ def test_of_400_columns_a_few_are_drawn_at_once(show, many):
         }"""
     )
     assert milliseconds < 200
-    expect(shown.locator(".card svg").first).to_be_in_viewport()  # a new list is shown from its start
+    expect(shown.locator(".distribution svg").first).to_be_in_viewport()  # a new list is shown from its start
 
 
 @pytest.mark.parametrize("name", ["both", "many"])
@@ -471,7 +506,7 @@ def test_a_phone_does_not_scroll_sideways(show, name, request):
 
 def test_charts_follow_the_width(show, only_report):
     shown = show(only_report)
-    svg = shown.locator(".card svg").first
+    svg = shown.locator(".distribution svg").first
     expect(svg).to_be_visible()
     for width in (1080, 500):
         before = svg.get_attribute("width")
@@ -509,6 +544,8 @@ def test_print_draws_all_and_hides_the_toolbar(show, both, found):
     assert charts(shown) == 5  # of 7 columns two have nothing to draw
     shown.emulate_media(media="print")
     assert not shown.locator(".toolbar").is_visible()
+    assert not shown.locator(".auto figure").first.is_visible()
+    assert shown.locator(".auto p").first.is_visible()
     assert luminance(shown, "body", "color") < 0.1
     assert shown.locator(".card").first.evaluate("node => getComputedStyle(node).breakInside") == "avoid"
 

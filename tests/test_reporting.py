@@ -27,13 +27,47 @@ def facts_of(column, y=None, max_bins=(63,)):
 @pytest.mark.parametrize("name", distributions(10))
 def test_bins_and_costs_are_those_of_fit_bins(name):
     column = distributions(20_000)[name]
-    found = report({"x": column}, max_bins=[255, 63])
+    y = column > np.median(column)
+    found = report({"x": column}, y, max_bins=[255, 63])
     for max_bins in (255, 63):
         for method in METHODS:
-            bins = fit_bins({"x": column}, method, max_bins)
+            bins = fit_bins({"x": column}, method, max_bins, y=y)
             binned = found.facts[0].binned[method, max_bins]
             assert np.array_equal(binned.cuts, bins["x"])
             assert binned.lost == bins.explained()["lost"][0]
+            assert binned.choice == bins.choices.get("x")
+
+
+@pytest.mark.parametrize("n_classes", [1, 2, 3, 20])
+def test_the_choice_is_that_of_fit_bins_for_classes_too(n_classes):
+    r = np.random.default_rng(0)
+    x = r.lognormal(0, 2, 3000)
+    y = np.array([f"class {i:02}" for i in np.minimum(r.poisson(x), n_classes - 1)])
+    found = report({"x": x, "few": np.minimum(x // 1, 3)}, y, max_bins=[63, 15])
+    facts = found["x"]
+    for max_bins in (63, 15):
+        choice = fit_bins({"x": x}, "auto", max_bins, y=y).choices["x"]
+        assert facts.binned["auto", max_bins].choice == choice
+        told = found.to_dict()["columns"][[f.name for f in found.facts].index("x")]["binned"][str(max_bins)]
+        assert told["auto"]["choice"]["why"] == choice.why
+        assert told["hybrid"]["choice"] is None
+    assert found["few"].binned["auto", 63].choice is None
+    shown = found.target.removeprefix("the target = ")
+    cuts = facts.binned["quantile", 15].cuts
+    share = [np.mean(y[np.searchsorted(cuts, x) == i] == shown) for i in range(len(cuts) + 1)]
+    assert facts.binned["quantile", 15].target == pytest.approx(share)
+    chosen = found.costs.query("column == 'x' and method == 'auto'")["chosen"]
+    assert chosen.tolist() == [facts.binned["auto", n].choice.chosen for n in (63, 15)]
+
+
+def test_without_a_target_auto_is_hybrid():
+    x = {"x": np.random.default_rng(0).lognormal(0, 2, 3000)}
+    for methods, left in ((METHODS, list(METHODS)[1:]), (["auto"], ["auto"])):
+        found = report(x, methods=methods, max_bins=63)
+        assert sorted(found.methods) == sorted({"quantile", "kmeans", *left})
+        assert found.notes == ("there is no target, without which auto is hybrid",)
+    assert np.array_equal(found["x"].binned["auto", 63].cuts, fit_bins(x, "hybrid", 63)["x"])
+    assert report(x, methods=["hybrid"]).notes == ()
 
 
 @pytest.mark.parametrize("name", distributions(10))
@@ -296,7 +330,7 @@ def test_plot_draws_the_cuts_of_each_method():
         (pd.DataFrame({"a": [1.0, 2.0], "y": ["x", None]}), "y", {}, "the target has a missing value"),
         ({"a": [1.0, 2.0]}, None, {"max_bins": 1}, "max_bins must be a whole number from 2 to 65535, got 1"),
         ({"a": [1.0, 2.0]}, None, {"max_bins": []}, "max_bins must hold a number"),
-        ({"a": [1.0, 2.0]}, None, {"methods": ["k"]}, "methods must be one of 'kmeans'.*got 'k'"),
+        ({"a": [1.0, 2.0]}, None, {"methods": ["k"]}, "methods must be one of 'auto'.*got 'k'"),
         ({"a": [1.0, 2.0]}, None, {"sample_weight": [1.0, -1.0]}, "sample_weight must be finite and not negative"),
     ],
 )  # fmt: skip

@@ -284,6 +284,18 @@ def test_the_model_is_that_of_one_machine(fitted, training, houses):
     assert np.corrcoef(found, y)[0, 1] > 0.9
 
 
+def test_auto_looks_at_the_label(spark, training, houses):
+    from boostbins.xgboost import XGBRegressor
+
+    X, y = houses
+    estimator = spark.SparkXGBRegressor(features_col=list(X), num_workers=2, bin_method="auto", **OPTIONS)
+    model = estimator.fit(training)
+    one = XGBRegressor(bin_method="auto", n_jobs=1, **OPTIONS).fit(X, y)
+    chosen = {name: choice.chosen for name, choice in model.bins_.choices.items()}
+    assert chosen == {name: choice.chosen for name, choice in one.bins_.choices.items()}
+    assert set(chosen) == {"area", "sun"}
+
+
 def test_values_beyond_the_last_bin_are_not_missing(fitted, houses):
     X, _ = houses
     splits = splits_of(fitted.get_booster())

@@ -80,3 +80,12 @@ def test_parameters_are_kept_and_checked_in_fit():
         Binner("kmean").fit([[1.0], [2.0]])
     with pytest.raises(ValueError, match="feature names should match|Feature names"):
         Binner().fit(pd.DataFrame({"a": [1.0, 2.0]})).transform(pd.DataFrame({"b": [1.0]}))
+
+
+def test_auto_looks_at_the_target():
+    X = np.random.default_rng(0).lognormal(0, 2, (3000, 2))
+    y = X[:, 0]
+    binner = Binner(method="auto", max_bins=63).fit(X, y)
+    assert set(binner.bins_.choices) == {"x0", "x1"}
+    assert binner.bins_ == fit_bins(X, "auto", 63, y=y)
+    assert Binner(method="auto", max_bins=63).fit(X).bins_ == fit_bins(X, "hybrid", 63)

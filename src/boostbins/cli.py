@@ -100,13 +100,13 @@ def _parser() -> argparse.ArgumentParser:
     always.add_argument("-q", "--quiet", action="store_true", help="only the result in a line, or nothing")
     always.add_argument("--json", action="store_true", help="the result as JSON, for machines")
 
-    def command(name: str, run: Callable[..., int], what: str, example: str) -> argparse.ArgumentParser:
+    def command(name: str, run: Callable[..., int], what: str, *examples: str) -> argparse.ArgumentParser:
         added = commands.add_parser(
             name,
             parents=[always],
             help=what,
             description=what[0].upper() + what[1:] + ".",
-            epilog=f"example:\n  {example}",
+            epilog="\n  ".join(["example:" if len(examples) == 1 else "examples:", *examples]),
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         added.set_defaults(command=run)
@@ -128,7 +128,7 @@ def _parser() -> argparse.ArgumentParser:
     comparing.add_argument("data", nargs="+", metavar="DATA", help=_FILES)
     comparing.add_argument("--target", required=True, metavar="COLUMN", help="what is to be predicted")
     comparing.add_argument("--library", choices=libraries, help="default: the first that is installed")
-    comparing.add_argument("--methods", type=_names, default=list(METHODS), metavar="A,B", help=f"of {methods}")
+    comparing.add_argument("--methods", type=_names, metavar="A,B", help=f"of {methods}; default: all but hybrid")
     comparing.add_argument("--max-bins", type=_budgets, default=[255, 63], metavar="N,N", help="default: 255,63")
     comparing.add_argument("--task", choices=["auto", "regression", "classification"], default="auto")
     comparing.add_argument("--metric", metavar="NAME", help="by scikit-learn's names, e.g. neg_mean_absolute_error")
@@ -147,7 +147,7 @@ def _parser() -> argparse.ArgumentParser:
         "boostbins report data.parquet --target price --html report.html",
     )  # fmt: skip
     reporting.add_argument("data", nargs="+", metavar="DATA", help=_FILES)
-    reporting.add_argument("--target", metavar="COLUMN", help="tell how it varies inside bins")
+    reporting.add_argument("--target", metavar="COLUMN", help="tell how it varies inside bins, and what auto chose")
     reporting.add_argument("--methods", type=_names, default=list(METHODS), metavar="A,B", help=f"of {methods}")
     reporting.add_argument("--max-bins", type=_budgets, default=[255, 63], metavar="N,N", help="default: 255,63")
     reporting.add_argument("--weight", metavar="COLUMN", help="weights of the rows")
@@ -156,24 +156,31 @@ def _parser() -> argparse.ArgumentParser:
     fitting = command(
         "fit", run_fit, "find bins and write them to a file",
         "boostbins fit data.parquet --method kmeans --without price -o bins.json",
+        "boostbins fit data.parquet --method auto --target price --total-bins 1000 -o bins.json",
     )  # fmt: skip
     fitting.add_argument("data", nargs="+", metavar="DATA", help=f"{_FILES}; or what summarize wrote")
     fitting.add_argument("--method", choices=list(METHODS), default="kmeans", help="default: kmeans")
+    fitting.add_argument("--target", metavar="COLUMN", help="what auto and --total-bins look at; it gets no bins")
     fitting.add_argument("--max-bins", type=int, default=255, metavar="N", help="default: 255")
+    fitting.add_argument(
+        "--total-bins", type=int, metavar="N", help="in all columns together: more for those that gain more"
+    )
     fitting.add_argument("--weight", metavar="COLUMN", help="weights of the rows")
     fitting.add_argument("--columns", type=_names, metavar="A,B", help="these only")
-    fitting.add_argument("--without", type=_names, metavar="A,B", help="not these, e.g. the target")
+    fitting.add_argument("--without", type=_names, metavar="A,B", help="not these")
     fitting.add_argument("--exact", action="store_true", help="hold every distinct value")
     fitting.add_argument("-o", "--output", required=True, metavar="BINS", help="the file to write (JSON)")
 
     summarizing = command(
         "summarize", run_summarize, "write summaries of columns, which fit takes instead of data, and which add up",
         "boostbins summarize part-*.parquet --without price -o summary.bin",
+        "boostbins summarize part-*.parquet --target price -o summary.bin",
     )  # fmt: skip
     summarizing.add_argument("data", nargs="+", metavar="DATA", help=f"{_FILES}; or what summarize wrote, to add it up")
+    summarizing.add_argument("--target", metavar="COLUMN", help="sum it up too, for fit --method auto")
     summarizing.add_argument("--weight", metavar="COLUMN", help="weights of the rows")
     summarizing.add_argument("--columns", type=_names, metavar="A,B", help="these only")
-    summarizing.add_argument("--without", type=_names, metavar="A,B", help="not these, e.g. the target")
+    summarizing.add_argument("--without", type=_names, metavar="A,B", help="not these")
     summarizing.add_argument(
         "--max-cells", type=int, default=MAX_CELLS, metavar="N", help="per column, 4 for each bin; default: %(default)s"
     )

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from boostbins.bins import Bins
-from boostbins.features import nearest, numbers_only
+from boostbins.columns import float_values
+from boostbins.features import check_none_missing, nearest, numbers_only, taken_out, target_values
 from boostbins.fit import fit_bins, summarize
+from boostbins.methods import looks_at_target
+from boostbins.mixing import Choice
 from boostbins.reading import check_output, title_of
-from boostbins.screen import Screen
+from boostbins.screen import Screen, said
 from boostbins.stream import Stream, open_stream
 from boostbins.table_summary import MAGIC, TableSummary
 from boostbins.threads import Progress, ahead
@@ -24,10 +30,24 @@ MEGABYTE = 10**6
 def run_fit(options: argparse.Namespace, screen: Screen) -> int:
     """Find bins, and write them to a file."""
     check_output(options.output, options.data)
-    source, notes = _source(options)
+    y: Any = options.target if options.total_bins or looks_at_target(options.method) else None
+    source: Any
+    source, notes = _source(options, y)
+    weight: Any = options.weight
+    if options.method == "auto" and y is None and not _has_target(source):
+        notes.append(f"auto looks at the target, and there is none: it does as hybrid ({_how(source)} --target COLUMN)")
+    if y is not None and isinstance(source, Stream) and _has_classes(source, y):
+        source, y, weight = _in_memory(source, y, weight)
     with screen.progress("MB", MEGABYTE) as progress:
         bins = fit_bins(
-            source, options.method, options.max_bins, options.weight, exact=options.exact, progress=progress
+            source,
+            options.method,
+            options.max_bins,
+            weight,
+            y=y,
+            total_bins=options.total_bins,
+            exact=options.exact,
+            progress=progress,
         )
     bins.save(options.output)
     for note in notes:
@@ -40,10 +60,15 @@ def run_fit(options: argparse.Namespace, screen: Screen) -> int:
 def run_summarize(options: argparse.Namespace, screen: Screen) -> int:
     """Write the summary of files, or the sum of summaries."""
     check_output(options.output, options.data)
-    source, notes = _source(options)
+    source, notes = _source(options, options.target)
+    if options.target is not None and isinstance(source, Stream) and _has_classes(source, options.target):
+        raise ValueError(
+            f"--target: column {options.target!r} must hold numbers, for parts that are added up may have other "
+            f"classes: fit the data itself, or write the classes as numbers"
+        )
     max_cells = None if options.exact else options.max_cells
     with screen.progress("MB", MEGABYTE) as progress:
-        summary = summarize(source, options.weight, max_cells=max_cells, progress=progress)
+        summary = summarize(source, options.weight, y=options.target, max_cells=max_cells, progress=progress)
     summary.save(options.output)
     for note in notes:
         screen.note(note)
@@ -53,18 +78,24 @@ def run_summarize(options: argparse.Namespace, screen: Screen) -> int:
     return 0
 
 
-def _source(options: argparse.Namespace) -> tuple[Stream | TableSummary, list[str]]:
+def _source(options: argparse.Namespace, target: str | None) -> tuple[Stream | TableSummary, list[str]]:
     """Return saved summaries, added up, or the numeric columns of files; and what is said of the others."""
-    return (_summed(options), []) if any(map(_is_summary, options.data)) else _numbers_in(options)
+    return (_summed(options), []) if any(map(_is_summary, options.data)) else _numbers_in(options, target)
 
 
-def _numbers_in(options: argparse.Namespace) -> tuple[Stream, list[str]]:
-    """Return the numeric columns of files as a stream, dates as seconds, and a list for what is said of the others."""
+def _numbers_in(options: argparse.Namespace, target: str | None) -> tuple[Stream, list[str]]:
+    """Return the numeric columns of files as a stream, dates as seconds, and a list for what is said of the others.
+
+    The weights and a target that is looked at stand beside them as they are.
+    """
     stream = open_stream(options.data)
     assert stream is not None
     names = list(stream.names or ())
-    _check_columns(names, [options.weight, *(options.columns or []), *(options.without or [])])
-    left_out = {options.weight, *(options.without or [])}
+    _check_columns(names, [options.weight, options.target, *(options.columns or []), *(options.without or [])])
+    if options.target is not None and options.target == options.weight:
+        raise ValueError(f"column {options.target!r} cannot be both the target and the weights")
+    left_out = {options.weight, options.target, *(options.without or [])}
+    beside = [name for name in (options.weight, target) if name is not None]
     chosen = [name for name in (names if options.columns is None else options.columns) if name not in left_out]
     notes: list[str] = []
 
@@ -73,15 +104,51 @@ def _numbers_in(options: argparse.Namespace) -> tuple[Stream, list[str]]:
         if numbers.num_columns == 0:
             raise nothing
         notes.extend(note for note in said if note not in notes)
-        if options.weight is None:
-            return numbers
-        return numbers.append_column(options.weight, table.column(options.weight))
+        if target is not None:
+            check_none_missing(_n_missing(table, target))
+        for name in beside:
+            numbers = numbers.append_column(name, table.column(name))
+        return numbers
 
     nothing = ValueError(f"{title_of(options.data)} has no numeric columns: there is nothing to bin")
     if not chosen:
         raise nothing
-    columns = chosen if options.weight is None else [*chosen, options.weight]
-    return stream.mapped(change, columns), notes
+    return stream.mapped(change, [*chosen, *beside]), notes
+
+
+def _n_missing(table: Any, column: str) -> int:
+    """Return how many values are missing, NaN among them."""
+    import narwhals as nw
+
+    values = nw.from_native(table).get_column(column)
+    return int(np.isnan(float_values(values)).sum()) if values.dtype.is_float() else values.null_count()
+
+
+def _has_classes(stream: Stream, target: str) -> bool:
+    """Return whether a target is no numbers, by the first chunk."""
+    import narwhals as nw
+
+    for chunk in stream.chunks(None):
+        kind = nw.from_native(chunk.data).schema[target]
+        return not (kind.is_numeric() or kind.is_boolean())
+    return False
+
+
+def _in_memory(stream: Stream, target: str, weight: str | None) -> tuple[Any, Any, Any]:
+    """Return the columns, the target and the weights of a whole stream: which classes there are is known at its end."""
+    import pyarrow
+
+    table = pyarrow.concat_tables([chunk.data for chunk in stream.chunks(None)], promote_options="permissive")
+    numbers, y, weights = taken_out(table, target, weight)
+    return numbers, target_values(y, table.num_rows), weights
+
+
+def _has_target(source: Stream | TableSummary) -> bool:
+    return isinstance(source, TableSummary) and any(column.has_target for column in source)
+
+
+def _how(source: Stream | TableSummary) -> str:
+    return "summarize with" if isinstance(source, TableSummary) else "give"
 
 
 def _is_summary(name: str) -> bool:
@@ -95,8 +162,10 @@ def _is_summary(name: str) -> bool:
 def _summed(options: argparse.Namespace) -> TableSummary:
     if odd := [name for name in options.data if not _is_summary(name)]:
         raise ValueError(f"{odd[0]} is no summary, and the others are: summarize it first")
-    if options.weight or options.without:
-        raise ValueError("--weight and --without are for data: what a summary holds was settled when it was made")
+    if options.weight or options.target or options.without:
+        raise ValueError(
+            "--weight, --target and --without are for data: what a summary holds was settled when it was made"
+        )
     total, *others = (TableSummary.load(name) for name in options.data)
     for other in others:
         total = total + other
@@ -145,6 +214,8 @@ def run_show(options: argparse.Namespace, screen: Screen) -> int:
         return 0
     if options.column not in bins.names:
         raise ValueError(f"there is no column {options.column!r}{nearest(options.column, bins.names)}")
+    if (choice := bins.choices.get(options.column)) is not None and not screen.quiet:
+        _show_choice(choice, screen)
     if bins.stats is None:
         ends = ["-inf", *[f"{cut:.6g}" for cut in bins[options.column]], "inf"]
         rows = [[str(i), low, high] for i, (low, high) in enumerate(pairwise(ends))]
@@ -188,15 +259,35 @@ def _show_bins(bins: Bins, screen: Screen) -> None:
 
     table = nw.from_native(bins.explained())
     found = [dict(zip(table.columns, row, strict=True)) for row in table.iter_rows()]
-    head = ["column", "bins", "variance lost", "largest bin", "values in it"]
-    screen.table(
-        head,
-        [
-            [row["column"], str(row["bins"]), f"{row['lost']:.3%}", f"{row['largest_bin']:.2%}", f"{row['hidden']:,}"]
-            for row in found
-        ],
-    )
-    screen.machine(found)
+    choices = bins.choices
+    head = ["column", "bins", "variance lost", "largest bin", "values in it", *(["auto chose"] if choices else [])]
+    rows = [
+        [row["column"], str(row["bins"]), f"{row['lost']:.3%}", f"{row['largest_bin']:.2%}", f"{row['hidden']:,}"]
+        for row in found
+    ]
+    if choices:
+        rows = [[*row, choices[row[0]].chosen if row[0] in choices else "–"] for row in rows]
+    screen.table(head, rows)
+    if not screen.quiet:
+        for name, choice in choices.items():
+            screen.say(f"{name}: {said(choice)}")
+    screen.machine([{**row, **_choice_dict(choices.get(row["column"]))} for row in found])
+
+
+def _choice_dict(choice: Choice | None) -> dict[str, Any]:
+    """Return a choice for machines, if there was one."""
+    return {} if choice is None else {"choice": {**asdict(choice), "usual": choice.usual, "why": choice.why}}
+
+
+def _show_choice(choice: Choice, screen: Screen) -> None:
+    """Print what each candidate explains of the target, the best first."""
+    rows = [
+        [name, f"{share:.3%}", "usual" if name == choice.usual else f"± {choice.noise[name]:.3%}"]
+        for name, share in sorted(choice.explained.items(), key=lambda item: -item[1])
+    ]
+    if rows:
+        screen.table(["candidate", "explains of the target", "by chance"], rows)
+    screen.say(f"auto chose {said(choice)}")
 
 
 def _loaded(path: str) -> Bins:

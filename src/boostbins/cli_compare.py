@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boostbins.reading import check_output, read_files, title_of
-from boostbins.screen import Screen
+from boostbins.screen import Screen, said
 from boostbins.trainers import TRAINERS, chosen_trainer
 from boostbins.writing import check_writable, table_writer
 
@@ -41,7 +41,7 @@ def run_demo(options: argparse.Namespace, screen: Screen) -> int:
     )
     found = report(X, y, target="cost", title=title)
     with screen.progress("training") as progress:
-        result = compare(X, y, trainer.module, ["kmeans", "quantile"], title=title, progress=progress)
+        result = compare(X, y, trainer.module, ["auto", "kmeans", "quantile"], title=title, progress=progress)
     page(comparison=result.to_dict(), report=found.to_dict(), path=options.html)
     _show_costs(found, screen)
     _show_comparison(result, screen)
@@ -59,7 +59,7 @@ def run_demo(options: argparse.Namespace, screen: Screen) -> int:
 
 def run_compare(options: argparse.Namespace, screen: Screen) -> int:
     """Train a library with each method's bins, and tell which is worth it."""
-    from boostbins.comparison import compare
+    from boostbins.comparison import COMPARED, compare
 
     chosen_trainer(options.library)
     if options.html:
@@ -70,7 +70,7 @@ def run_compare(options: argparse.Namespace, screen: Screen) -> int:
             table,
             options.target,
             options.library,
-            options.methods,
+            COMPARED if options.methods is None else options.methods,
             options.max_bins,
             task=options.task,
             metric=options.metric,
@@ -112,9 +112,10 @@ def run_report(options: argparse.Namespace, screen: Screen) -> int:
         screen.note(note)
     _show_costs(found, screen)
     for facts in found.facts[:SHOWN]:
-        if (said := facts.spotted(found.max_bins[0])) and not screen.quiet:
-            screen.say(f"{facts.name}: {'; '.join(said)}")
+        if (odd := facts.spotted(found.max_bins[0])) and not screen.quiet:
+            screen.say(f"{facts.name}: {'; '.join(odd)}")
     if not screen.quiet:
+        _show_choices(found, screen)
         screen.say()
     screen.say(found.verdict, style="bold")
     screen.note(f"page: {Path(options.html).resolve()}")
@@ -163,6 +164,15 @@ def _show_comparison(result: Comparison, screen: Screen) -> None:
 
 def _reach(row: dict[str, Any]) -> str:
     return f"{row['change_low']:+.1f} to {row['change_high']:+.1f}"
+
+
+def _show_choices(found: Report, screen: Screen) -> None:
+    """Print what auto chose for the first columns, at the first number of bins."""
+    max_bins = found.max_bins[0]
+    for facts in found.facts[:SHOWN]:
+        binned = facts.binned.get(("auto", max_bins))
+        if binned is not None and binned.choice is not None:
+            screen.say(f"{facts.name}: at {max_bins} bins auto chose {said(binned.choice)}")
 
 
 def _show_costs(found: Report, screen: Screen) -> None:

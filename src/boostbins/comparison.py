@@ -29,6 +29,9 @@ Task: TypeAlias = Literal["auto", "regression", "classification"]
 NATIVE = "native"
 """The library's own bins, beside which the others are put."""
 
+COMPARED = tuple(name for name in METHODS if name != "hybrid")
+"""What is compared if nothing is said: all but what is for use without a target."""
+
 MATTERS = 1.0  # per cent of the error: a change below it is none worth making
 CONFIDENCE = 0.95
 ROUNDING = 1e-9  # of the error: what varies less does not vary
@@ -304,7 +307,7 @@ def compare(
     X: Any,
     y: ArrayLike | str,
     library: str | None = None,
-    methods: Sequence[str | Method] | Mapping[str, str | Method] = tuple(METHODS),
+    methods: Sequence[str | Method] | Mapping[str, str | Method] = COMPARED,
     max_bins: int | Sequence[int] = (255, 63),
     *,
     task: Task = "auto",
@@ -329,7 +332,8 @@ def compare(
     library : "lightgbm", "xgboost", "catboost" or "sklearn", optional
         The first of these that is installed, if not given.
     methods : sequence of str or functions, or dict by name
-        As for `fit_bins`. The library's own bins are always there, as "native".
+        As for `fit_bins`; all but "hybrid", if not given. The library's own bins are always there, as "native". What
+        looks at the target, as "auto" does, sees that of the training rows only.
     max_bins : int or sequence of int
     task : "auto", "regression" or "classification"
         By itself, text, two values and at most ten whole numbers are classes.

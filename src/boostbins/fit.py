@@ -223,7 +223,7 @@ def shared_bins(total: int, most: Sequence[int], worths: Sequence[float]) -> lis
     """Return how many bins each column gets of a total: half of them evenly, half by worth, to each what it can use.
 
     >>> shared_bins(100, [255, 255, 10], [3.0, 1.0, 1.0])
-    [55, 35, 10]
+    [57, 33, 10]
     """
     if isinstance(total, bool) or not isinstance(total, int | np.integer) or total < MIN_BINS * len(most):
         raise ValueError(

@@ -175,8 +175,9 @@ supervised(auto)
 
 
 def looks_at_target(method: Any) -> bool:
-    """Return whether a method, or `functools.partial` of one, looks at the target."""
-    return bool(getattr(getattr(method, "func", method), "supervised", False))
+    """Return whether a method, by its name or itself, or `functools.partial` of one, looks at the target."""
+    function = METHODS.get(method) if isinstance(method, str) else method
+    return bool(getattr(getattr(function, "func", function), "supervised", False))
 
 
 def find_cuts(summary: ColumnSummary, method: Method, max_bins: int) -> Floats:

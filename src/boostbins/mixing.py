@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -180,35 +179,34 @@ class _Target:
         squares = float(sums[:, -1].sum())
         total = squares - float((mean**2).sum() * sums[:, 0].sum())
         self.total = total if total > _ROUNDING * squares else 0.0
+        # Of all points before each, and of all.
+        self._weight_before = np.concatenate([[0.0], np.cumsum(self.weight)])
+        self._sums_before = np.concatenate([np.zeros((1, self.sums.shape[1])), np.cumsum(self.sums, axis=0)])
+        self._least = float(self.weight.min())
 
-    @cached_property
-    def _before(self) -> Floats:
-        """Return the weight and the sums of all points before each, and of all."""
-        both = np.column_stack([self.weight, self.sums])
-        return np.concatenate([np.zeros((1, both.shape[1])), np.cumsum(both, axis=0)])
-
-    def _by_run(self, first: NDArray[np.intp]) -> tuple[Floats, Floats]:
-        """Return the weights and the sums of runs of points."""
-        held = np.diff(self._before[np.append(first, len(self.weight))], axis=0)
-        return held[:, 0], held[:, 1:]
+    def _held(self, ends: NDArray[np.intp]) -> tuple[Floats, Floats]:
+        """Return the weights and the sums of runs of points, none empty, between their ends."""
+        weight, sums = self._weight_before[ends], self._sums_before[ends]
+        return np.maximum(weight[1:] - weight[:-1], self._least), sums[1:] - sums[:-1]
 
     def change(self, density: Floats) -> Floats:
         """Return by how much the target's mean changes over each gap: zero everywhere, if that may be noise.
 
         From the means of neighbouring runs of points, joined until they show more change than noise.
         """
-        change = np.zeros(len(self.weight) - 1)
-        finest = _runs(_placed(density, min(_TARGET_RUNS, len(change))))
+        n_points = len(self.weight)
+        change = np.zeros(n_points - 1)
+        finest = _ends(_placed(density, min(_TARGET_RUNS, len(change))), n_points)
         for step in _JOINED_RUNS:
-            first = finest[::step]
-            weight, sums = self._by_run(first)
+            ends = np.append(finest[:-1:step], n_points)
+            weight, sums = self._held(ends)
             mean = sums / weight[:, None]
             within = max(self.total - float((sums * mean).sum()), 0.0) / max(weight.sum() - len(weight), 1.0)
             square = (np.diff(mean, axis=0) ** 2).sum(axis=1)
             noise = within * (1 / weight[:-1] + 1 / weight[1:])
             if square.sum() > 2 * noise.sum():
                 # Evenly over the gaps between the middles of neighbouring runs.
-                middle = (first + np.append(first[1:], len(self.weight)) - 1) // 2
+                middle = (ends[:-1] + ends[1:] - 1) // 2
                 steps = np.diff(middle)
                 change[middle[0] : middle[-1]] = np.repeat(np.sqrt(np.maximum(square - noise, 0.0)) / steps, steps)
                 break
@@ -231,18 +229,18 @@ class _Target:
         two sets of bins explain differ with a variance of ``2 s^4 trace((P - Q)^2)``, where P and Q project on them.
         (Several targets share the variance within. It counts as one's, which is the noisier case.)
         """
-        runs = {name: _runs(gaps) for name, gaps in candidates.items()}
-        held = {name: self._by_run(first) for name, first in runs.items()}
+        ends = {name: _ends(gaps, len(self.weight)) for name, gaps in candidates.items()}
+        held = {name: self._held(those) for name, those in ends.items()}
         squares = {name: float((sums**2 / weight[:, None]).sum()) for name, (weight, sums) in held.items()}
-        n_bins = {name: len(first) for name, first in runs.items()}
-        within = max(self.total - squares[usual], 0.0) / max(float(self.weight.sum()) - n_bins[usual], 1.0)
+        n_bins = {name: len(those) - 1 for name, those in ends.items()}
+        within = max(self.total - squares[usual], 0.0) / max(float(self._weight_before[-1]) - n_bins[usual], 1.0)
         explained = {name: (squares[name] - within * (n_bins[name] - 1)) / self.total for name in candidates}
         noise = {}
         for name in candidates:
             if name != usual:
-                both = np.sort(np.concatenate([runs[usual], runs[name]]))  # what comes twice holds nothing
-                shared = self._by_run(both)[0]
-                mine, its = (held[n][0][np.searchsorted(runs[n], both, side="right") - 1] for n in (usual, name))
+                both = np.sort(np.concatenate([ends[usual], ends[name][1:-1]]))  # what comes twice holds nothing
+                shared = np.diff(self._weight_before[both])
+                mine, its = (held[n][0][np.searchsorted(ends[n][1:-1], both[:-1], side="right")] for n in (usual, name))
                 apart = n_bins[usual] + n_bins[name] - 2 * float((shared**2 / (mine * its)).sum())
                 noise[name] = within * (2 * max(apart, 0.0)) ** 0.5 / self.total
         return explained, noise
@@ -262,9 +260,9 @@ def _mixed(name: str, densities: list[Floats]) -> Floats:
     return mixed
 
 
-def _runs(gaps: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the first points of the runs between gaps."""
-    return np.concatenate([[0], gaps + 1])
+def _ends(gaps: NDArray[np.intp], n_points: int) -> NDArray[np.intp]:
+    """Return where the runs of points between gaps begin and end."""
+    return np.concatenate([[0], gaps + 1, [n_points]])
 
 
 def _placed(density: Floats, max_bins: int) -> NDArray[np.intp]:

@@ -11,9 +11,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
+from boostbins.mixing import Choice
 from boostbins.threads import Progress
 
 PIPE_WIDTH = 120  # of tables that go elsewhere than to a terminal
+
+
+def said(choice: Choice) -> str:
+    """Return a choice and its reason in a line."""
+    return f"{choice.chosen}, which {choice.why}" if choice.explained else f"{choice.chosen}: {choice.why}"
 
 
 class Screen:

@@ -1,6 +1,8 @@
 // Rows: a column with what else there is per row.
 #pragma once
 
+#include <limits>
+
 #include "cells.hpp"
 #include "column.hpp"
 
@@ -33,6 +35,8 @@ struct Rows {
 struct Picked {
     std::uint32_t outside[kBlock];  // no cell was at hand for these
     std::uint32_t sampled[kBlock];  // have a hash below the sample's limit
+    std::uint32_t cells[kBlock];    // of all rows of the block, kOutside for those outside
+    static constexpr std::uint32_t kOutside = std::numeric_limits<std::uint32_t>::max();
     size_t n_outside, n_sampled;
 };
 

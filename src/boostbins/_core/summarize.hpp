@@ -148,8 +148,9 @@ class Summarizer {
 
     void pick(const double* x, size_t begin, size_t n, Picked& picked) {
         if (level_ > 0) {
-            windows_.add(x, n, sample_.limit(), picked);
-            if (n_moments_) windows_.add_moments(x, n, rows_, begin);
+            if (!n_moments_) return windows_.add<false>(x, n, sample_.limit(), picked);
+            windows_.add<true>(x, n, sample_.limit(), picked);
+            windows_.add_moments(rows_, begin, n, picked);
         } else if (!n_moments_) {
             table_.add_known(x, n, picked);
         } else {

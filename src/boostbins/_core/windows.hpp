@@ -24,7 +24,7 @@ class CellWindows {
             const int dropped = level.dropped(which & (kExponents - 1));
             const uint64_t ends[] = {bits >> dropped, bits_of_key(guide[j - 1]) >> dropped};
             uint64_t first = std::min(ends[0], ends[1]), last = std::max(ends[0], ends[1]);
-            if (last - first >= 64 * static_cast<uint64_t>(j - i)) continue;  // too thin
+            if (last - first >= 32 * static_cast<uint64_t>(j - i)) continue;  // too thin
             const uint64_t margin = (last - first) / 8 + 8;
             const uint64_t lowest = (static_cast<uint64_t>(which) << kMantissaBits) >> dropped;
             const uint64_t highest = lowest + ((uint64_t{1} << (kMantissaBits - dropped)) - 1);
@@ -38,6 +38,8 @@ class CellWindows {
         moments_.assign(total * n_moments, 0.0);
     }
 
+    // Notes the rows' cells, if they are to be used again.
+    template <bool kNoted>
     void add(const double* x, size_t n, uint64_t sample_limit, Picked& picked) {
         const Window* const windows = windows_.data();
         std::uint32_t* const counts = counts_.data();
@@ -46,6 +48,9 @@ class CellWindows {
             const uint64_t bits = bits_of(x[i]);
             const Window& window = windows[bits >> kMantissaBits];
             const uint64_t cell = (bits - window.first) >> window.dropped;
+            if (kNoted)
+                picked.cells[i] =
+                    cell < window.size ? window.start + static_cast<std::uint32_t>(cell) : Picked::kOutside;
             if (cell < window.size)
                 ++counts[window.start + cell];
             else
@@ -56,14 +61,13 @@ class CellWindows {
         picked.n_sampled = n_sampled;
     }
 
-    void add_moments(const double* x, size_t n, const Rows& rows, size_t begin) {
-        for (size_t i = 0; i < n; ++i) {
-            const uint64_t bits = bits_of(x[i]);
-            const Window& window = windows_[bits >> kMantissaBits];
-            const uint64_t cell = (bits - window.first) >> window.dropped;
-            if (cell < window.size)
-                rows.add_moments(begin + i, moments_.data() + (window.start + cell) * n_moments_);
-        }
+    // The rows by value, so that nothing of them is read again after each sum is written.
+    void add_moments(const Rows rows, size_t begin, size_t n, const Picked& picked) {
+        double* const moments = moments_.data();
+        const size_t n_moments = rows.n_moments();
+        for (size_t i = 0; i < n; ++i)
+            if (picked.cells[i] != Picked::kOutside)
+                rows.add_moments(begin + i, moments + picked.cells[i] * n_moments);
     }
 
     CellList sorted() const {

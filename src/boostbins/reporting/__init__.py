@@ -15,8 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from boostbins.columns import read_table, summarize_column
 from boostbins.features import numbers_only, taken_out, target_values
 from boostbins.fit import checked_max_bins
-from boostbins.inputs import Floats, checked_target, positive_weight
-from boostbins.methods import METHODS, Method, named_methods
+from boostbins.inputs import MOST_TARGETS, Floats, checked_target, class_targets, positive_weight
+from boostbins.methods import METHODS, Method, looks_at_target, named_methods
+from boostbins.mixing import Choice
 from boostbins.reporting.facts import ColumnFacts, column_facts, percent
 from boostbins.stats import frame_of
 from boostbins.summary import MAX_CELLS
@@ -24,7 +25,10 @@ from boostbins.threads import Progress, each
 
 __all__ = ["Report", "report"]
 
-COLORS = {"quantile": "#b3541e", "kmeans": "#1b6ca8", "optimal": "#3d7a37", "uniform": "#7a5195"}
+COLORS = {
+    "auto": "#b01e68", "hybrid": "#0e7c7b",
+    "quantile": "#b3541e", "kmeans": "#1b6ca8", "optimal": "#3d7a37", "uniform": "#7a5195",
+}  # fmt: skip
 _OTHER = "#555555"
 
 
@@ -39,7 +43,7 @@ class Report:
         look at.
     costs : frame
         A row per column, number of bins and method: the part of the variance that is lost within bins, the share of
-        the rows in the largest bin, and how many distinct values share it.
+        the rows in the largest bin, how many distinct values share it, and what "auto" chose.
     facts : tuple of ColumnFacts
         All of it, as plain data.
     notes : tuple of str
@@ -86,6 +90,7 @@ class Report:
                     "lost": binned.lost,
                     "largest_bin": binned.largest_bin,
                     "hidden": binned.hidden,
+                    "chosen": "" if binned.choice is None else binned.choice.chosen,
                 }
                 for facts in self.facts
                 for (method, max_bins), binned in facts.binned.items()
@@ -220,11 +225,22 @@ def _column_dict(facts: ColumnFacts, methods: Sequence[str], budgets: Sequence[i
                     "largest_bin": _short(found.largest_bin),
                     "hidden": found.hidden,
                     "target": None if found.target is None else [_short(value) for value in found.target],
+                    "choice": None if found.choice is None else _choice_dict(found.choice),
                 }
                 for method in methods
             }
             for max_bins in budgets
         },
+    }
+
+
+def _choice_dict(choice: Choice) -> dict[str, Any]:
+    return {
+        "chosen": choice.chosen,
+        "usual": choice.usual,
+        "why": choice.why,
+        "explained": {name: _short(share) for name, share in choice.explained.items()},
+        "noise": {name: _short(share) for name, share in choice.noise.items()},
     }
 
 
@@ -264,10 +280,11 @@ def report(
     ----------
     X : array, frame, sparse matrix, list or dict of columns
     y : array of shape (rows,), or the name of a column of X, optional
-        The target: numbers or classes. The report then tells how it varies inside the bins that hide something. (Of
-        more than two classes: the share of the most frequent one.)
+        The target: numbers or classes. The report then tells how it varies inside the bins that hide something (of
+        more than two classes: the share of the most frequent one), and what "auto" chose and why.
     methods : sequence of str or functions, or dict by name
-        As for `fit_bins`; "quantile" and "kmeans" are always among them.
+        As for `fit_bins`; "quantile" and "kmeans" are always among them. Without a target "auto" is "hybrid", and left
+        out if that is there too.
     max_bins : int or sequence of int
     sample_weight : array of shape (rows,), or the name of a column of X, optional
     target : str, optional
@@ -299,12 +316,18 @@ def report(
         raise ValueError("there is no numeric column: nothing to bin")
     table = read_table(numbers, non_numeric="skip")
     weight = None if sample_weight is None else positive_weight(sample_weight, table.n_rows, "sample_weight")
-    targets, meaning = (None, None) if y is None else _target_numbers(target_values(y, table.n_rows), target)
+    targets, meaning, shown = None, None, 0
+    if y is not None:
+        targets, meaning, shown = _target_numbers(target_values(y, table.n_rows), target)
+    elif "auto" in found and looks_at_target(found["auto"]):
+        notes.append("there is no target, without which auto is hybrid")
+        if "hybrid" in found:
+            del found["auto"]
     done = count(1)
 
     def of_column(i: int) -> ColumnFacts:
         summary = summarize_column(table, i, weight, targets, max_cells=MAX_CELLS)
-        facts = column_facts(table.names[i], summary, found, budgets, is_date=table.names[i] in dates)
+        facts = column_facts(table.names[i], summary, found, budgets, is_date=table.names[i] in dates, shown=shown)
         if progress is not None:
             progress(next(done), len(table), table.names[i])
         return facts
@@ -314,11 +337,13 @@ def report(
     return Report(tuple(ordered), tuple(found), tuple(budgets), table.n_rows, meaning, tuple(notes), title)
 
 
-def _target_numbers(values: NDArray[Any], name: str) -> tuple[Floats, str]:
-    """Return the target as numbers, and what their mean is."""
+def _target_numbers(values: NDArray[Any], name: str) -> tuple[Floats, str, int]:
+    """Return the target as numbers, the meaning of the mean that is shown, and the place of what it is the mean of."""
     if values.dtype.kind in "biuf":
-        return checked_target(values.astype(np.float64), len(values), "y"), name
+        return checked_target(values.astype(np.float64), len(values), "y"), name, 0
     texts = values.astype(str)
     classes, counts = np.unique(texts, return_counts=True)
-    chosen = classes[-1] if len(classes) == 2 else classes[counts.argmax()]
-    return (texts == chosen).astype(np.float64), f"{name} = {chosen}"
+    if len(classes) <= 2:
+        return (texts == classes[-1]).astype(np.float64)[:, None], f"{name} = {classes[-1]}", 0
+    shown = int(counts[: MOST_TARGETS - 1].argmax())  # the last ones may share a place
+    return class_targets(texts, "y"), f"{name} = {classes[shown]}", shown

@@ -9,7 +9,8 @@ from typing import TypeAlias
 import numpy as np
 
 from boostbins.inputs import Floats
-from boostbins.methods import Method, find_cuts
+from boostbins.methods import Method, find_chosen
+from boostbins.mixing import Choice
 from boostbins.stats import BinStats, bin_stats, cost_row
 from boostbins.summary import ColumnSummary
 
@@ -61,6 +62,7 @@ class Binned:
     largest_bin: float
     hidden: int
     target: Floats | None  # its mean per bin; NaN where there is no row
+    choice: Choice | None = None  # if the method made one
 
 
 @dataclass(frozen=True)
@@ -163,18 +165,27 @@ def percent(share: float) -> str:
 
 
 def column_facts(
-    name: str, summary: ColumnSummary, methods: Mapping[str, Method], budgets: Sequence[int], *, is_date: bool = False
+    name: str,
+    summary: ColumnSummary,
+    methods: Mapping[str, Method],
+    budgets: Sequence[int],
+    *,
+    is_date: bool = False,
+    shown: int = 0,
 ) -> ColumnFacts:
-    """Return what is worth knowing of a column."""
+    """Return what is worth knowing of a column; `shown` is the number of the target whose means are told."""
+    sums = _sums_of(summary, shown) if summary.has_target else None
     binned = {}
     for max_bins in budgets:
         for method, find in methods.items():
-            cuts = find_cuts(summary, find, max_bins) if summary.n_cells else np.empty(0)
+            cuts, choice = find_chosen(summary, find, max_bins) if summary.n_cells else (np.empty(0), None)
             stats = bin_stats(summary, cuts)
             cost = cost_row(name, stats)
-            target = _target_means(summary, cuts)[0] if summary.has_target else None
-            binned[method, max_bins] = Binned(cuts, stats, cost["lost"], cost["largest_bin"], cost["hidden"], target)
-    hiding = {n: found for n in budgets if (found := _hiding(summary, binned, n)) is not None}
+            target = None if sums is None else _target_means(summary, sums, cuts)[0]
+            binned[method, max_bins] = Binned(
+                cuts, stats, cost["lost"], cost["largest_bin"], cost["hidden"], target, choice
+            )
+    hiding = {n: found for n in budgets if (found := _hiding(summary, sums, binned, n)) is not None}
     return ColumnFacts(
         name=name,
         rows=summary.n_rows,
@@ -294,19 +305,26 @@ def _outliers(summary: ColumnSummary) -> Outliers | None:
 # ---- what the bins hide
 
 
-def _target_means(summary: ColumnSummary, cuts: Floats) -> tuple[Floats, Floats, Floats]:
+def _sums_of(summary: ColumnSummary, shown: int) -> Floats:
+    """Return per cell the weight, and the sums of one target and of its squares."""
+    sums = summary.target_sums
+    # Several targets are whether a row is of a class: they are their own squares.
+    return sums[:, [0, 1 + shown, 1 + shown]] if sums.shape[1] > 3 else sums
+
+
+def _target_means(summary: ColumnSummary, target_sums: Floats, cuts: Floats) -> tuple[Floats, Floats, Floats]:
     """Return the target's mean, its weight and the sum of its squares about the mean, per bin."""
     low, high = summary.cell_ends
     which = np.searchsorted(cuts, low + (high - low) / 2, side="left")
     sums = np.zeros((len(cuts) + 1, 3))
-    np.add.at(sums, which, summary.target_sums)
+    np.add.at(sums, which, target_sums)
     weight, total, square = sums.T
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = np.where(weight > 0, total / weight, np.nan)
     return mean, weight, np.maximum(square - weight * np.nan_to_num(mean) ** 2, 0.0)
 
 
-def _hiding(summary: ColumnSummary, binned: Mapping[Key, Binned], max_bins: int) -> Hiding | None:
+def _hiding(summary: ColumnSummary, sums: Floats | None, binned: Mapping[Key, Binned], max_bins: int) -> Hiding | None:
     """Return the quantile bin that loses most, if that is much and k-means loses less of it."""
     by_quantile, by_kmeans = binned.get(("quantile", max_bins)), binned.get(("kmeans", max_bins))
     if by_quantile is None or by_kmeans is None or not by_quantile.lost > 0:
@@ -326,16 +344,18 @@ def _hiding(summary: ColumnSummary, binned: Mapping[Key, Binned], max_bins: int)
     if lost < HIDDEN or not len(inside) or by_kmeans.lost > by_quantile.lost / 2:
         return None
     target, explained = None, None
-    if summary.has_target:
-        target, explained = _target_inside(summary, low, high, inside)
+    if sums is not None:
+        target, explained = _target_inside(summary, sums, low, high, inside)
     share = float(weight[worst] / (summary.weight + sum(summary.apart_weight)))
     return Hiding(low, high, share, lost, stats.distinct[worst], len(inside), target, explained)
 
 
-def _target_inside(summary: ColumnSummary, low: float, high: float, inside: Floats) -> tuple[Floats, float | None]:
+def _target_inside(
+    summary: ColumnSummary, sums: Floats, low: float, high: float, inside: Floats
+) -> tuple[Floats, float | None]:
     """Return the target's means between cuts inside a bin, and the part of its variance there that they explain."""
     ends = np.array([np.nextafter(low, -np.inf) if low == summary.min else low, *inside, high])
-    mean, weight, within = (values[1:-1] for values in _target_means(summary, ends))
+    mean, weight, within = (values[1:-1] for values in _target_means(summary, sums, ends))
     held = weight > 0
     mean, weight, within = mean[held], weight[held], within[held]
     if len(mean) < 2:

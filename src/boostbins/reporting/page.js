@@ -1,6 +1,6 @@
 // Draws the comparison and the report. All that comes from the data goes in as text.
 
-const KNOWN = ["quantile", "kmeans", "optimal", "uniform"];
+const KNOWN = ["auto", "hybrid", "quantile", "kmeans", "optimal", "uniform"];
 const PRINTED = {wide: 650, column: 420}; // widths of charts on paper, in pixels
 const FONT = {fontSize: "11px", fontFamily: "inherit"};
 const TIP = {fontSize: 12, lineHeight: 1.25, stroke: "var(--quiet)"};
@@ -84,7 +84,7 @@ function table(label, heads, rows, className = "") {
       el("tbody", {}, rows.map(row))));
 }
 
-const figure = (label) => el("figure", {role: "img", "aria-label": label});
+const figure = (label, className = "") => el("figure", {className, role: "img", "aria-label": label});
 
 const items = (className, sentences) => el("ul", {className}, sentences.map((said) => el("li", {}, said)));
 
@@ -350,7 +350,7 @@ class Card {
     const binned = column.binned[budget];
     const bins = binsOf(column, binned[method]);
     const isOpen = this.node.querySelector("details")?.open ?? false;
-    const chart = figure(`Distribution of ${column.name}, and its bins by ${method}, at most ${budget}`);
+    const chart = figure(`Distribution of ${column.name}, and its bins by ${method}, at most ${budget}`, "distribution");
     this.node.replaceChildren(
       el("header", {}, el("h3", {}, column.name), gainSaid(column, budget)),
       el("div", {className: "body"},
@@ -359,7 +359,7 @@ class Card {
           column.spotted[budget].length > 0 && items("spotted", column.spotted[budget]),
           costTable(report.methods, binned, method)),
         column.histograms.length
-          ? el("div", {}, chart, everyBin(bins, method, report.target, isOpen))
+          ? el("div", {}, chart, everyBin(bins, method, report.target, isOpen), choicePart(binned))
           : el("p", {className: "nothing"}, whyNoChart(column))));
     if (column.histograms.length) {
       const histogram = column.histograms[axis === "log" ? 1 : 0] ?? column.histograms[0];
@@ -407,6 +407,50 @@ function costTable(methods, binned, chosen) {
     };
   });
   return table("What the bins cost, by method", heads, rows, "costs");
+}
+
+/** What auto chose and why: how much more of the target each candidate explains than the usual one, and by chance. */
+function choicePart(binned) {
+  const choice = Object.values(binned).find((found) => found.choice)?.choice;
+  if (!choice) return null;
+  const {chosen, usual, why, explained, noise} = choice;
+  const candidates = d3.sort(Object.keys(explained), (name) => -explained[name]).map((name) => ({
+    name, share: explained[name], more: explained[name] - explained[usual], chance: 3 * (noise[name] ?? 0),
+  }));
+  const said = el("p", {}, "auto chose ", el("strong", {}, chosen), candidates.length ? `, which ${why}.` : `: ${why}.`);
+  if (!candidates.length) return el("div", {className: "auto"}, said);
+  const chart = figure(`What each candidate explains of the target beside ${usual}, and by chance`);
+  chart.append(choiceChart(candidates, chosen, usual));
+  return el("div", {className: "auto"}, said, chart);
+}
+
+function choiceChart(candidates, chosen, usual) {
+  const color = ({name}) => (name === chosen ? "var(--auto)" : "var(--quiet)");
+  const weight = ({name}) => (name === chosen ? 700 : 400);
+  const y = {y: "name"};
+  const [low, high] = d3.extent(candidates.flatMap(({more, chance}) => [more, chance, -chance]));
+  const x = {domain: low < high ? [low, high] : [-1, 1], range: [98, 266]};
+  return Plot.plot({
+    width: 330, height: 46 + 17 * candidates.length, style: FONT,
+    marginLeft: 92, marginRight: 58, marginTop: 4, marginBottom: 34,
+    x: {
+      ...x, label: `explained beside ${usual}; grey: within chance`, labelAnchor: "center", labelArrow: "none",
+      ticks: apart([0, ...d3.ticks(...x.domain, 3)], Plot.scale({x}), 54), tickFormat: percent,
+    },
+    y: {domain: candidates.map(({name}) => name), label: null, axis: null, type: "band", padding: 0.3},
+    marks: [
+      Plot.barX(candidates, {...y, x1: ({chance}) => -chance, x2: "chance", fill: "var(--bars)", fillOpacity: 0.5}),
+      Plot.ruleX([0], {stroke: "var(--quiet)"}),
+      Plot.dot(candidates, {...y, x: "more", r: 4, fill: color}),
+      Plot.text(candidates, {
+        ...y, text: "name", frameAnchor: "left", dx: -8, textAnchor: "end", fill: color,
+        fontWeight: weight,
+      }),
+      Plot.text(candidates, {
+        ...y, text: ({share}) => percent(share), frameAnchor: "right", dx: 54, textAnchor: "end", fill: color,
+      }),
+    ],
+  });
 }
 
 /** The bins of a method with their ends, which are the column's own at both ends. */
