@@ -83,6 +83,7 @@ def lower_mean(tracks: list[Scores], method: str = "auto") -> Finding | None:
         return None
     means = {base: stats.geometric_mean(table["ratio"]) for base, table in ratios.items()}
     text = "; ".join(f"{_interval(mean)} of {base}'s" for base, mean in means.items())
+    text += f" ({_range(ratios['kmeans']['n'].min(), ratios['kmeans']['n'].max())} splits)"
     return Finding(text, all(mean.mean < 1 for mean in means.values()))
 
 
@@ -93,9 +94,11 @@ def no_dataset_worse(tracks: list[Scores], method: str = "auto") -> Finding | No
         return None
     worse = table[table["low"] > TOLERATED]
     listed = worse if len(worse) else table[table["ratio"] == table["ratio"].max()].head(1)
-    return Finding(
-        ("" if len(worse) else "at worst ") + "; ".join(_dataset(row) for row in listed.itertuples()), worse.empty
-    )
+    text = ("" if len(worse) else "at worst ") + "; ".join(_dataset(row) for row in listed.itertuples())
+    # Noise that hides a loss is no proof that there is none.
+    unknown = table.loc[(table["low"] <= TOLERATED) & (table["high"] > TOLERATED), "dataset"].nunique()
+    splits = _range(table["n"].min(), table["n"].max())
+    return Finding(f"{text}; neither shown nor ruled out on {unknown} datasets ({splits} splits)", worse.empty)
 
 
 def no_cell_worse(errors: pd.DataFrame, method: str = "auto") -> Finding | None:
