@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 import boostbins
 from boostbins import Bins
+from paper.rivals import RIVALS
 
 UNBINNED = "exhaustive"
 """The learner on raw values: every distinct value may be split at."""
@@ -21,7 +22,8 @@ def digitized(method: Callable[..., ArrayLike]) -> Callable[[Any, int], NDArray[
     """Let a value at a cut go right, as in `np.digitize`: boostbins' bins have it on the left."""
 
     def cuts(summary: Any, max_bins: int) -> NDArray[np.float64]:
-        found = np.unique(np.nextafter(method(summary, max_bins), -np.inf))
+        made = method(summary, max_bins)
+        found = np.unique(np.nextafter(getattr(made, "cuts", made), -np.inf))  # `auto` tells its choice beside them
         return found[(found >= summary.min) & (found < summary.max)]
 
     cuts.__name__ = getattr(method, "__name__", "cuts")
@@ -35,17 +37,21 @@ SUMMARY_METHODS: dict[str, Callable[..., Any]] = {
     "kmeans++": partial(boostbins.kmeans, seeds="k-means++"),
     "optimal": boostbins.optimal,
 }
-METHODS = [*SUMMARY_METHODS, "milp"]
+"""The paper's."""
+OUR_METHODS: dict[str, Callable[..., Any]] = {"auto": boostbins.auto, "hybrid": boostbins.hybrid}
+FUNCTIONS = {**SUMMARY_METHODS, **OUR_METHODS, **RIVALS}
+METHODS = [*FUNCTIONS, "milp"]
 
 
 def find_bins(method: str, X: NDArray[np.float64], y: Any, max_bins: int, seed: int = 0) -> Bins:
-    """Bin all columns by a method's name; "milp" is the one that looks at the target."""
+    """Bin all columns by a method's name."""
     if method == "milp":
         return Bins([_milp_cuts(column, y, max_bins) for column in X.T])
-    function = SUMMARY_METHODS[method]
+    function = FUNCTIONS[method]
     if method == "kmeans++":
         function = partial(function, random_state=seed)
-    return boostbins.fit_bins(X, digitized(function), max_bins, n_threads=1, exact=True)
+    target = y if getattr(function, "supervised", False) else None
+    return boostbins.fit_bins(X, digitized(function), max_bins, n_threads=1, y=target, exact=True)
 
 
 def _milp_cuts(column: NDArray[np.float64], y: Any, max_bins: int) -> NDArray[np.float64]:

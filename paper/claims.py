@@ -18,7 +18,7 @@ from paper.binning import UNBINNED
 from paper.datasets import BY_KEY, TASKS
 from paper.evidence import OURS, PAPER, Benchmark, Evidence
 from paper.stats import ALPHA, Scores
-from paper.synthetic import GRIDS
+from paper.synthetic import AUTHORS_GRIDS
 from paper.tables import PARTIAL_NOTE, Table, marked
 
 FEWEST_SPLITS = 10  # for a statement on a track
@@ -169,7 +169,7 @@ def on_cells(check: Callable[[pd.DataFrame], Finding]) -> Check:
             return None  # the synthetic data has one protocol: it stands with the first of ours
         draws = evidence.published_draws if run.source == PAPER else evidence.draws
         cells = stats.reductions(draws)["mean"].reset_index()
-        return check(cells) if len(cells) == sum(len(grid.cells) for grid in GRIDS.values()) else None
+        return check(cells) if len(cells) == sum(len(grid.cells) for grid in AUTHORS_GRIDS) else None
 
     return checked
 

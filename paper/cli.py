@@ -75,6 +75,15 @@ def _parser() -> argparse.ArgumentParser:
     claiming.add_argument("--markdown", action="store_true", help="as the table of paper/README.md")
     claiming.set_defaults(command=_claims)
 
+    asking = commands.add_parser(
+        "auto",
+        help="what is asked of boostbins' auto, what was measured, and whether it holds",
+        epilog="example: python -m paper auto --out /tmp/auto, then look at /tmp/auto/figures/auto-frontier.png",
+    )
+    asking.add_argument("--markdown", action="store_true", help="as the tables of paper/README.md")
+    asking.add_argument("--out", type=Path, help="folder for the tables and the figure")
+    asking.set_defaults(command=_auto)
+
     reporting = commands.add_parser(
         "report",
         help="tables, figures and one page of all",
@@ -86,7 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     running.add_argument(
         "--results", type=Path, help=f"folder (default: {RESULTS}, or {SMOKE_RESULTS.name} beside it for smoke)"
     )
-    for command in (status, claiming, reporting):
+    for command in (status, claiming, asking, reporting):
         command.add_argument("--results", type=Path, help=f"folder (default: {RESULTS})")
     return parser
 
@@ -219,6 +228,29 @@ def _claims(options: argparse.Namespace) -> int:
             print(f"\n{verdict.claim.text} The paper: {verdict.claim.stated}.")
         measured = verdict.finding.measured if verdict.finding else ""
         print(f"  {verdict.word:<8} {verdict.run.title:<24} {measured}")
+    return 0
+
+
+def _auto(options: argparse.Namespace) -> int:
+    from paper import auto, figures
+    from paper.evidence import Evidence
+
+    store = _existing(options)
+    tables = list(auto.all_tables(Evidence(store.frame())))
+    if not tables:
+        print(f"{store.folder} has no results of auto yet: `python -m paper run auto-255 auto-63 auto-synthetic`")
+        return 1
+    if options.markdown:
+        print("\n".join(table.markdown() for table in tables).rstrip())
+    else:
+        for asked, where, word, measured in tables[0].shown.itertuples(index=False):
+            print(f"{word.strip('*'):<8} {asked} ({where}): {measured or 'too few results'}")
+    if options.out:
+        for table in tables:
+            table.write(options.out / "tables")
+            if table.name == auto.FRONTIER:
+                figures.frontier(table.numbers).write(options.out / "figures")
+        print(options.out)
     return 0
 
 

@@ -12,6 +12,7 @@ from paper.binning import UNBINNED
 from paper.datasets import BY_KEY, TASKS
 from paper.learners import LEARNERS, NATIVE
 from paper.stats import Scores, adjusted, best_against_runner_up
+from paper.synthetic import TAIL_GRID
 
 PUBLISHED = Path(__file__).parent / "published"
 PAPER, OURS = "paper", "ours"
@@ -128,22 +129,57 @@ class Evidence:
     @cached_property
     def draws(self) -> pd.DataFrame:
         """Return our synthetic draws, in the same form; a quick try counts where there is nothing else."""
+        errors = self.cell_errors[self.cell_errors["grid"].isin(set(self.published_draws["grid"]))]
+        errors = errors.reindex(columns=["grid", "row", "col", "draw", "quantile", "kmeans"]).dropna()
+        if not len(errors):
+            return self.published_draws.iloc[:0]
+        return (
+            pd.DataFrame(
+                {
+                    **{name: errors[name] for name in ("grid", "row", "col", "draw")},
+                    "reduction": 100 * (1 - errors["kmeans"] / errors["quantile"]),
+                }
+            )
+            .astype({"row": float})
+            .sort_values(["grid", "row", "col", "draw"], ignore_index=True)
+        )
+
+    @cached_property
+    def cell_errors(self) -> pd.DataFrame:
+        """Return the errors on our synthetic draws, all grids and methods: grid, row, col, draw, and one per method."""
         rows = self._good[(self._good["kind"] == "synthetic") & (self._good["learner"] == "sklearn")]
         rows = rows[rows["protocol"] == rows["protocol"].min()]
-        scores = rows.pivot(index=["data", "seed"], columns="method", values="score")
-        scores = scores.reindex(columns=["quantile", "kmeans"]).dropna().reset_index()
-        if not len(scores):
-            return self.published_draws.iloc[:0]
-        cells = scores["data"].str.split("/", expand=True)
-        return pd.DataFrame(
-            {
-                "grid": cells[0].astype(int),
-                "row": cells[1].astype(float),
-                "col": cells[2].astype(float),
-                "draw": scores["seed"],
-                "reduction": 100 * (1 - scores["kmeans"] / scores["quantile"]),
-            }
-        ).sort_values(["grid", "row", "col", "draw"], ignore_index=True)
+        scores = rows.pivot(index=["data", "seed"], columns="method", values="score").reset_index(
+            names=["data", "draw"]
+        )
+        cells = scores.pop("data").str.split("/", expand=True).reindex(columns=range(3))
+        level = [
+            float(row) if number != str(TAIL_GRID) else row for number, row in zip(cells[0], cells[1], strict=True)
+        ]
+        scores.insert(0, "grid", cells[0].astype(int))
+        scores.insert(1, "row", pd.Series(level, scores.index, dtype=object))
+        scores.insert(2, "col", cells[2].astype(float))
+        return scores
+
+    @cached_property
+    def with_auto(self) -> dict[tuple[str, int], list[Scores]]:
+        """Return the scores of all methods on real data by learner and number of bins, one table per track.
+
+        Of the protocol and limit of rows that `auto` was tried with most.
+        """
+        rows = self._good[self._good["kind"] == "real"]
+        tried = rows[rows["method"] == "auto"]
+        if tried.empty:
+            return {}
+        rows = rows[
+            (rows[["protocol", "max_rows"]] == list(tried.value_counts(["protocol", "max_rows"]).index[0])).all(axis=1)
+        ]
+        rows = rows.assign(track=rows["data"].str.split("/").str[0], dataset=rows["data"])
+        found: dict[tuple[str, int], list[Scores]] = {}
+        for learner, bins in dict.fromkeys(zip(tried["learner"], tried["max_bins"], strict=True)):
+            part = in_suite_order(rows[(rows["learner"] == learner) & (rows["max_bins"] == bins)])
+            found[learner, int(bins)] = [Scores.of(table) for _, table in part.groupby("track", sort=False)]
+        return found
 
     @cached_property
     def timing(self) -> pd.DataFrame:

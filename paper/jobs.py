@@ -12,7 +12,8 @@ from typing import Any
 from paper import synthetic
 from paper.binning import UNBINNED
 from paper.datasets import BY_KEY, TASKS, Task, tasks_named
-from paper.learners import LEARNERS, SPACE
+from paper.learners import LEARNERS, NATIVE, SPACE
+from paper.rivals import RIVALS
 from paper.timing import TIMINGS
 
 PAPER_METHODS = ("quantile", "uniform", "kmeans", UNBINNED)
@@ -78,10 +79,9 @@ class Job:
         return hashlib.sha256(config.encode()).hexdigest()[:12]
 
     @property
-    def cell(self) -> synthetic.Cell:
+    def cell(self) -> synthetic.Cell | synthetic.TailCell:
         """Return the cell of a synthetic job, whose data is "grid/row/column"."""
-        number, row, col = self.data.split("/")
-        return synthetic.GRIDS[int(number)].cells[float(row), float(col)]
+        return synthetic.cell_of(self.data)
 
     @property
     def synthetic_params(self) -> dict[str, Any]:
@@ -137,13 +137,37 @@ def _alternatives(protocol: Protocol, learner: str) -> list[Job]:
 
 
 def _synthetic(protocol: Protocol, learner: str) -> list[Job]:
+    return _drawn(protocol, learner, synthetic.AUTHORS_GRIDS, ("quantile", "kmeans"))
+
+
+def _drawn(protocol: Protocol, learner: str, grids: Iterable[synthetic.Grid], methods: Iterable[str]) -> list[Job]:
     return [
-        Job("synthetic", f"{grid.number}/{row:g}/{col:g}", learner, method, cell.max_bins, draw, _one(protocol))
+        Job("synthetic", f"{grid.number}/{_level(row)}/{col:g}", learner, method, cell.max_bins, draw, _one(protocol))
         for draw in range(protocol.draws)
-        for grid in synthetic.GRIDS.values()
+        for grid in grids
         for (row, col), cell in grid.cells.items()
-        for method in ("quantile", "kmeans")
+        for method in methods
     ]
+
+
+def _level(level: synthetic.Level) -> str:
+    return level if isinstance(level, str) else f"{level:g}"
+
+
+FLAG_LEARNERS = ("lightgbm", "xgboost")
+AUTO_METHODS = ("quantile", "kmeans", "auto", "hybrid", *RIVALS)
+
+
+def _auto(max_bins: int) -> Callable[[Protocol, str], list[Job]]:
+    def jobs(protocol: Protocol, learner: str) -> list[Job]:
+        methods = (NATIVE, *AUTO_METHODS)
+        return [job for flag in FLAG_LEARNERS for job in _real(protocol, flag, TASKS, methods, max_bins)]
+
+    return jobs
+
+
+def _auto_synthetic(protocol: Protocol, learner: str) -> list[Job]:
+    return _drawn(protocol, learner, synthetic.GRIDS.values(), AUTO_METHODS)
 
 
 def _one(protocol: Protocol) -> str:
@@ -164,7 +188,7 @@ def _describe(protocol: Protocol, learner: str) -> list[Job]:
     return [Job("describe", task.key, "", "skew", 0, 0, "paper") for task in TASKS if task.used]
 
 
-EXPERIMENTS: dict[str, Callable[[Protocol, str], list[Job]]] = {
+PAPER_EXPERIMENTS: dict[str, Callable[[Protocol, str], list[Job]]] = {
     "real-255": _benchmark(255),
     "real-63": _benchmark(63),
     "xgboost-exact": _xgboost_exact,
@@ -174,6 +198,14 @@ EXPERIMENTS: dict[str, Callable[[Protocol, str], list[Job]]] = {
     "describe": _describe,
 }
 """The paper's experiments by name: functions of a protocol and a learner."""
+
+EXPERIMENTS = {
+    **PAPER_EXPERIMENTS,
+    "auto-255": _auto(255),
+    "auto-63": _auto(63),
+    "auto-synthetic": _auto_synthetic,
+}
+"""And what is asked of boostbins' `auto`, with LightGBM and XGBoost on real data."""
 
 
 def plan(
@@ -185,7 +217,7 @@ def plan(
     max_rows: int | None = None,
 ) -> list[Job]:
     """Return the jobs of some experiments, each once, in the order in which they are best run: seed by seed."""
-    experiments = list(EXPERIMENTS) if list(experiments) == ["all"] else list(experiments)
+    experiments = list(PAPER_EXPERIMENTS) if list(experiments) == ["all"] else list(experiments)
     _known("experiment", experiments, EXPERIMENTS)
     _known("protocol", [protocol], PROTOCOLS)
     _known("learner", [learner], LEARNERS)

@@ -10,7 +10,8 @@ from typing import Any
 from scipy.stats import loguniform, randint, uniform
 from sklearn.pipeline import Pipeline
 
-from paper.binning import METHODS, UNBINNED, PaperBinner
+from paper.binning import METHODS, OUR_METHODS, UNBINNED, PaperBinner
+from paper.rivals import RIVALS
 
 NATIVE = "native"
 """The library's own bins."""
@@ -41,14 +42,16 @@ class Learner:
     @property
     def methods(self) -> list[str]:
         """Return the ways to bin that it can be trained with."""
-        return [NATIVE, "quantile", "uniform", "kmeans", "optimal"] if self.has_flag else [*METHODS, UNBINNED]
+        own = [NATIVE, "quantile", "uniform", "kmeans", "optimal", *OUR_METHODS, *RIVALS]
+        return own if self.has_flag else [*METHODS, UNBINNED]
 
     def make(self, track: str, method: str, max_bins: int, seed: int, params: Mapping[str, Any]) -> Any:
         """Return an estimator that bins by `method`, with the parameters by scikit-learn's names."""
         kind = getattr(import_module(self.module), self.regressor if track == "regression" else self.classifier)
         own = {"random_state": seed, **self.settings, **self.translated(params)}
         if self.has_flag:
-            return kind(bin_method=None if method == NATIVE else method, **self.max_bins(max_bins), **own)
+            flag = None if method == NATIVE else RIVALS.get(method, method)
+            return kind(bin_method=flag, **self.max_bins(max_bins), **own)
         steps = [] if method == UNBINNED else [("bin", PaperBinner(method, max_bins, seed))]
         return Pipeline([*steps, ("learn", kind(**own))])
 

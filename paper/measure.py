@@ -19,6 +19,7 @@ from paper import timing
 from paper.datasets import load
 from paper.jobs import PROTOCOLS, Job
 from paper.learners import LEARNERS
+from paper.synthetic import seed_of
 
 TEST_SIZE = 0.2
 SCORING = {"mse": "neg_mean_squared_error", "roc_auc": "roc_auc"}
@@ -71,9 +72,7 @@ def _real(job: Job) -> Outcome:
 
 
 def _synthetic(job: Job) -> Outcome:
-    number, row, col = job.data.split("/")
-    # Independent data in every cell, the same for every method.
-    X, y = job.cell.draw([int(number), round(float(row) * 100), int(col), job.seed])
+    X, y = job.cell.draw(seed_of(job.data, job.seed))
     model = LEARNERS[job.learner].make("regression", job.method, job.max_bins, job.seed, job.synthetic_params)
     return _judged(model, X, y, "mse", job.seed)
 

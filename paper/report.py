@@ -10,9 +10,9 @@ from pathlib import Path
 import jinja2
 from tqdm import tqdm
 
-from paper import claims
+from paper import auto, claims, figures
 from paper.evidence import Evidence
-from paper.figures import Picture, all_pictures
+from paper.figures import Picture
 from paper.store import Store, read_environments
 from paper.tables import Table, all_tables
 
@@ -20,6 +20,7 @@ TEMPLATE = Path(__file__).with_name("report.html.jinja")
 SECTIONS = (
     ("Claims", ("claims",), (), True),
     ("Over all datasets", ("summary", "mrr"), (), True),
+    ("What is asked of auto", ("auto-",), ("auto-",), True),
     ("Gain per dataset", (), ("gains-",), True),
     ("Ours beside the paper's", ("beside-",), (), True),
     ("Synthetic grids", ("agreement", "grid-"), ("grid-",), True),
@@ -38,13 +39,14 @@ SECTIONS = (
 def write(store: Store, folder: Path) -> Path:
     """Write tables, figures and the page; return the page's path."""
     evidence = Evidence(store.frame())
-    tables = [claims.table(evidence), *tqdm(all_tables(evidence), desc="tables", leave=False, disable=None)]
-    pictures = []
+    tables = [claims.table(evidence), *auto.all_tables(evidence)]
+    tables += tqdm(all_tables(evidence), desc="tables", leave=False, disable=None)
+    pictures = [figures.frontier(table.numbers) for table in tables if table.name == auto.FRONTIER]
     for table in tables:
         table.write(folder / "tables")
-    for picture in tqdm(all_pictures(evidence), desc="figures", leave=False, disable=None):
+    pictures += tqdm(figures.all_pictures(evidence), desc="figures", leave=False, disable=None)
+    for picture in pictures:
         picture.write(folder / "figures")
-        pictures.append(picture)
     text = jinja2.Template(
         TEMPLATE.read_text(encoding="utf-8"), autoescape=True, undefined=jinja2.StrictUndefined
     ).render(

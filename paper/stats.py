@@ -7,6 +7,7 @@ Nothing here knows of runs or files.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -191,13 +192,63 @@ class Interval:
 
 def mean_gain(gains: pd.DataFrame) -> Interval:
     """Return the mean of the datasets' gains, bootstrapped over the datasets."""
-    gain = gains["gain"].to_numpy()
-    if len(gain) < FEWEST or np.ptp(gain) == 0:
-        return Interval(float(gain.mean()), np.nan, np.nan)
+    return _bootstrapped(gains["gain"])
+
+
+def geometric_mean(ratios: pd.Series) -> Interval:
+    """Return the geometric mean of the datasets' ratios, bootstrapped over the datasets."""
+    found = _bootstrapped(np.log(ratios))
+    return Interval(*(float(np.exp(value)) for value in (found.mean, found.low, found.high)))
+
+
+def _bootstrapped(values: pd.Series) -> Interval:
+    numbers = values.to_numpy(float)
+    if len(numbers) < FEWEST or np.ptp(numbers) == 0:
+        return Interval(float(numbers.mean()), np.nan, np.nan)
     found = stats.bootstrap(
-        (gain,), np.mean, confidence_level=1 - ALPHA, method="BCa", rng=np.random.default_rng(0)
+        (numbers,), np.mean, confidence_level=1 - ALPHA, method="BCa", rng=np.random.default_rng(0)
     ).confidence_interval
-    return Interval(float(gain.mean()), float(found.low), float(found.high))
+    return Interval(float(numbers.mean()), float(found.low), float(found.high))
+
+
+def error_ratios(tracks: Iterable[Scores], method: str, base: str) -> pd.DataFrame:
+    """Return each dataset's mean error relative to that of another method, with the interval of `paired_gain`."""
+    found = []
+    for scores in tracks:
+        if {method, base} <= set(scores.methods) and len(scores.among(method, base).table):
+            gains = paired_gain(scores, method, base)
+            columns = {
+                "ratio": "gain",
+                "low": "high",
+                "high": "low",
+            }  # the most that is gained is the least that is left
+            ratios = {name: 1 - gains[column] / 100 for name, column in columns.items()}
+            found.append(pd.DataFrame({**ratios, "n": gains["n"]}))
+    return pd.concat(found) if found else pd.DataFrame(columns=["ratio", "low", "high", "n"], dtype=float)
+
+
+def cell_ratios(errors: pd.DataFrame, method: str, base: str) -> pd.DataFrame:
+    """Return each synthetic cell's geometric mean ratio of two methods' errors over its draws, which are independent.
+
+    `errors` has one row per draw: grid, row, col and a column per method. With the 95 % interval of the paired t-test
+    of the logarithms, and its p, also adjusted over all cells.
+    """
+    both = errors[["grid", "row", "col"]].assign(log=np.log(errors[method] / errors[base])).dropna()
+    cells = both.groupby(["grid", "row", "col"], sort=False)["log"].agg(["mean", "sem", "size"])
+    reach = stats.t.ppf(1 - ALPHA / 2, np.maximum(cells["size"] - 1, 1)) * cells["sem"]
+    with np.errstate(divide="ignore", invalid="ignore"):  # of what never varies
+        p = 2 * stats.t.sf(abs(cells["mean"] / cells["sem"]), np.maximum(cells["size"] - 1, 1))
+    p = pd.Series(p, cells.index).fillna(1.0)
+    return pd.DataFrame(
+        {
+            "ratio": np.exp(cells["mean"]),
+            "low": np.exp(cells["mean"] - reach),
+            "high": np.exp(cells["mean"] + reach),
+            "n": cells["size"],
+            "p": p,
+            "adjusted_p": adjusted(p),
+        }
+    )
 
 
 @dataclass(frozen=True)

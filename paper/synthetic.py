@@ -1,8 +1,9 @@
-"""The paper's synthetic data: six grids over outliers, modes, sample size and bin budget."""
+"""Synthetic data: the paper's six grids over outliers, modes, sample size and bins, and one where tails say nothing."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,8 @@ from numpy.typing import NDArray
 MODE_DISTANCE = 4
 NOISE = 0.1
 N_FEATURES = 3
+TAIL_GRID = 7
+Level: TypeAlias = float | str
 # The paper's text has a learning rate of 0.01; its runs, and its numbers, are with 0.1.
 PARAMS = {"n_estimators": 100, "learning_rate": 0.1, "max_depth": 5, "subsample": 0.8}
 
@@ -35,20 +38,62 @@ class Cell:
         return X, X.sum(axis=1) + NOISE * random.standard_normal(self.rows)
 
 
+Numbers: TypeAlias = NDArray[np.float64]
+
+
+def _steps(z: Numbers, random: np.random.Generator) -> tuple[Numbers, Numbers]:
+    return np.exp(2 * z), np.floor(4 * np.clip(z, -1.5, 1.5))
+
+
+def _log(z: Numbers, random: np.random.Generator) -> tuple[Numbers, Numbers]:
+    return np.exp(2 * z), z
+
+
+def _clip(z: Numbers, random: np.random.Generator) -> tuple[Numbers, Numbers]:
+    far = 1000 * np.abs(random.standard_normal(z.shape))
+    X = z + np.where(random.random(z.shape) < 0.01, far, 0)
+    return X, np.clip(X, -3, 3)
+
+
+def _counts(z: Numbers, random: np.random.Generator) -> tuple[Numbers, Numbers]:
+    X = random.poisson(np.exp(1 + 1.5 * z)).astype(np.float64)
+    return X, np.log1p(X)
+
+
+SCENARIOS = {"steps": _steps, "log": _log, "clip": _clip, "counts": _counts}
+"""From normal values to features with heavy tails, and what each adds to the target: steps in the bulk of a lognormal
+feature; its logarithm; a line that ends at 3 sigma, where 1 % of the values are at 1000; the logarithm of a count."""
+
+
+@dataclass(frozen=True)
+class TailCell:
+    """One cell of the grid where the tails are irrelevant."""
+
+    scenario: str = "steps"
+    rows: int = 5000
+    max_bins: int = 255
+
+    def draw(self, seed: int | list[int]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return features and target."""
+        random = np.random.default_rng(seed)
+        X, added = SCENARIOS[self.scenario](random.standard_normal((self.rows, N_FEATURES)), random)
+        return X, added.sum(axis=1) + NOISE * random.standard_normal(self.rows)
+
+
 @dataclass(frozen=True)
 class Grid:
     """One experiment: two factors are varied."""
 
     number: int
     row_factor: str
-    rows: tuple[float, ...]
+    rows: tuple[Level, ...]
     col_factor: str
     cols: tuple[float, ...]
-    base: Cell
+    base: Cell | TailCell
     in_paper: bool = True
 
     @property
-    def cells(self) -> dict[tuple[float, float], Cell]:
+    def cells(self) -> dict[tuple[Level, float], Cell | TailCell]:
         """Return the cells by their row and column level."""
         return {
             (row, col): _with(_with(self.base, self.row_factor, row), self.col_factor, col)
@@ -57,7 +102,9 @@ class Grid:
         }
 
 
-def _with(cell: Cell, factor: str, level: float) -> Cell:
+def _with(cell: Cell | TailCell, factor: str, level: Level) -> Cell | TailCell:
+    if isinstance(level, str):
+        return replace(cell, **{factor: level})
     if factor == "obs_per_bin":
         return replace(cell, rows=int(level) * cell.max_bins)
     return replace(cell, **{factor: level if factor.startswith("outlier") else int(level)})
@@ -76,5 +123,20 @@ GRIDS = {
         Grid(4, "outlier_fraction", FRACTIONS, "obs_per_bin", (8, 16, 32, 64, 128), Cell()),
         Grid(5, "outlier_fraction", (*FRACTIONS, 1.0), "max_bins", BINS, Cell()),
         Grid(6, "n_modes", MODES, "max_bins", BINS, Cell(outlier_fraction=0.0), in_paper=False),
+        Grid(TAIL_GRID, "scenario", tuple(SCENARIOS), "max_bins", BINS, TailCell(), in_paper=False),
     )
 }
+AUTHORS_GRIDS = [grid for grid in GRIDS.values() if grid.number != TAIL_GRID]
+
+
+def cell_of(data: str) -> Cell | TailCell:
+    """Return the cell that "grid/row/column" names."""
+    number, row, col = data.split("/")
+    return GRIDS[int(number)].cells[row if row in SCENARIOS else float(row), float(col)]
+
+
+def seed_of(data: str, draw: int) -> list[int]:
+    """Return a seed: independent data in every cell, the same for every method."""
+    number, row, col = data.split("/")
+    level = list(SCENARIOS).index(row) if row in SCENARIOS else round(float(row) * 100)
+    return [int(number), level, int(col), draw]

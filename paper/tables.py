@@ -369,11 +369,14 @@ LABELS = {
     "n_modes": "modes",
     "obs_per_bin": "rows per bin",
     "max_bins": "bins",
+    "scenario": "scenario",
 }
 
 
-def level_text(factor: str, level: float) -> str:
+def level_text(factor: str, level: float | str) -> str:
     """Return a factor's level as it is read."""
+    if isinstance(level, str):
+        return level
     return f"{level:.0%}" if factor == "outlier_fraction" else f"{level:g}"
 
 

@@ -37,6 +37,12 @@ def test_cuts_are_placed_as_by_definition(density, n_cuts):
         assert got == want or held[max(got, want)] == held[min(got, want) + 1] or abs(got - want) == 1
 
 
+def test_placing_ends_where_rounding_fills_a_gap_in_every_other_round():
+    # With the gaps of 0.4 full, 3 cuts are left for 1.2: a gap of 0.4 is worth just 1, or by rounding a bit more.
+    density = np.array([4, 4, 4, 2, 3, 3, 3, 1]) / 10
+    assert len(_placed(density, 7)) == 6
+
+
 @given(
     st.lists(st.integers(-50, 50), min_size=8, max_size=300).filter(lambda x: len(set(x)) > 5),
     st.integers(2, 60),

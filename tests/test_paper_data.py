@@ -13,7 +13,7 @@ import boostbins
 from paper import datasets
 from paper.binning import SUMMARY_METHODS, PaperBinner, find_bins
 from paper.datasets import BY_KEY, TASKS, DatasetError, load, tasks_named
-from paper.synthetic import GRIDS, Cell
+from paper.synthetic import AUTHORS_GRIDS, GRIDS, Cell
 
 needs_data = pytest.mark.skipif(not os.environ.get("BOOSTBINS_DATA"), reason="BOOSTBINS_DATA is not set")
 
@@ -172,7 +172,7 @@ def test_the_generator_draws_what_the_paper_describes():
     # Three modes 4 apart of deviation 1: variance 1 + 16 * 2/3.
     heights, _ = np.histogram(modes[:, 0] * np.sqrt(1 + 32 / 3), np.arange(-6.5, 7))
     assert heights[2] > heights[4] < heights[6] > heights[8] < heights[10]
-    assert sum(len(grid.cells) for grid in GRIDS.values()) == 149
+    assert sum(len(grid.cells) for grid in AUTHORS_GRIDS) == 149
     assert GRIDS[4].cells[0.0, 128].rows == 255 * 128
 
 
