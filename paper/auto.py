@@ -28,6 +28,7 @@ METHODS = (*BASES, *OUR_METHODS, NATIVE, *RIVALS)
 TOLERATED = 1.005  # of the error on a dataset, relative to each of the bases
 TOLERATED_TAIL = 1.05  # of the error in a cell of the grid where tails are irrelevant, relative to quantile
 FRONTIER = "auto-frontier"
+FEWEST_DRAWS = 3  # of a cell, for a statement on it
 FACTOR, FAR = 2.0, 20  # by which the error is lower than with k-means where outliers are at this scale
 
 
@@ -104,7 +105,7 @@ def no_dataset_worse(tracks: list[Scores], method: str = "auto") -> Finding | No
 def no_cell_worse(errors: pd.DataFrame, method: str = "auto") -> Finding | None:
     """Check every cell of the author's grids against k-means, over paired draws."""
     cells = _cells(errors, method, "kmeans", tail=False)
-    if len(cells) < sum(len(grid.cells) for grid in AUTHORS_GRIDS):
+    if len(cells) < sum(len(grid.cells) for grid in AUTHORS_GRIDS) or cells["n"].min() < FEWEST_DRAWS:
         return None
     worse = cells[cells["low"] > 1].sort_values("ratio", ascending=False)
     certain = int((worse["adjusted_p"] < stats.ALPHA).sum())
@@ -120,7 +121,7 @@ def no_cell_worse(errors: pd.DataFrame, method: str = "auto") -> Finding | None:
 def lower_far_out(errors: pd.DataFrame, method: str = "auto") -> Finding | None:
     """Check the cells with outliers at the farthest scale."""
     cells = _far_cells(errors, method)
-    if cells.empty:
+    if cells.empty or cells["n"].min() < FEWEST_DRAWS:
         return None
     factor = 1 / cells["ratio"]
     least = factor.idxmin()
@@ -135,7 +136,7 @@ def lower_far_out(errors: pd.DataFrame, method: str = "auto") -> Finding | None:
 def safe_tails(errors: pd.DataFrame, method: str = "auto") -> Finding | None:
     """Check the grid where tails are irrelevant against quantile."""
     cells = _cells(errors, method, "quantile", tail=True)
-    if len(cells) < len(GRIDS[TAIL_GRID].cells):
+    if len(cells) < len(GRIDS[TAIL_GRID].cells) or cells["n"].min() < FEWEST_DRAWS:
         return None
     worse = cells[cells["ratio"] > TOLERATED_TAIL].sort_values("ratio", ascending=False)
     listed = worse if len(worse) else cells[cells["ratio"] == cells["ratio"].max()].head(1)
@@ -231,7 +232,7 @@ def grids_table(evidence: Evidence) -> Table | None:
                 "cells": len(cells),
                 "least": far.min(),
                 "most": far.max(),
-                "draws": _draws(cells),
+                "draws": _range(cells["n"].min(), cells["n"].max()),
             }
         )
     if not numbers:
@@ -272,7 +273,7 @@ def tails_table(evidence: Evidence) -> Table | None:
                     cell = cells.loc[(row, col)]
                     text = f"{cell['ratio']:.2f} ({cell['low']:.2f} to {cell['high']:.2f})"
                     line[f"{col:g} bins"] = f"**{text}**" if cell["ratio"] > TOLERATED_TAIL else text
-            shown.append({**line, "draws": _draws(cells)})
+            shown.append({**line, "draws": _range(cells["n"].min(), cells["n"].max())})
     title = f"Grid {TAIL_GRID}, where tails are irrelevant: geometric mean of the MSE relative to quantile"
     note = "In brackets: the 95 % interval, paired over the draws. Bold: more than 5 % worse."
     return Table("auto-tails", title, pd.DataFrame(shown).fillna(""), frame, (note,))
@@ -289,13 +290,14 @@ def frontier(evidence: Evidence) -> Table | None:
     shared = gains[both[0]].index
     for method in both:
         shared = shared.intersection(gains[method].index)
+    where = "grids " + ", ".join(map(str, sorted(set(shared.get_level_values("grid")))))
     numbers = [
         {
             "method": method,
             "gain": float(np.exp(np.log(gains[method].loc[shared, "ratio"]).mean())),
             "loss": losses[method]["ratio"].max(),
             "worst cell": _cell(losses[method]["ratio"].idxmax()),
-            "draws": f"{_draws(gains[method])}, {_draws(losses[method])}",
+            "draws": " and ".join(_range(n.min(), n.max()) for n in (gains[method]["n"], losses[method]["n"])),
         }
         for method in both
     ]
@@ -304,7 +306,7 @@ def frontier(evidence: Evidence) -> Table | None:
     shown = pd.DataFrame(
         {
             "method": frame["method"],
-            "grids 1 to 6": [f"{gain:.2f}" for gain in frame["gain"]],
+            where: [f"{gain:.2f}" for gain in frame["gain"]],
             f"worst cell of grid {TAIL_GRID}": [
                 f"{row['loss']:.2f} ({row['worst cell']} bins)" if row["loss"] > 1 else f"{row['loss']:.2f}"
                 for row in numbers
@@ -313,7 +315,7 @@ def frontier(evidence: Evidence) -> Table | None:
         }
     )
     title = "The trade-off: MSE relative to quantile"
-    note = f"Grids 1 to 6: geometric mean over the {len(shared)} cells that all have. Both columns: lower is better."
+    note = f"{where.capitalize()}: geometric mean over the {len(shared)} cells that all have. Lower is better in both."
     return Table(FRONTIER, title, shown, frame, (note,))
 
 

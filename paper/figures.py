@@ -104,15 +104,20 @@ def frontier(methods: pd.DataFrame) -> Picture:
         for method in methods.itertuples():
             colour = COLOURS.get(method.method, GREY)
             ax.plot(method.gain, method.loss, "o", color=colour, markersize=7)
-            ax.annotate(method.method, (method.gain, method.loss), (6, 4), textcoords="offset points", color=colour)
+            ax.annotate(
+                method.method, (method.gain, method.loss), (0, 7), textcoords="offset points", ha="center", color=colour
+            )
         ax.axhline(1.05, color=GREY, linestyle="--", linewidth=0.8)
         ax.set_xscale("log")
         ax.set_yscale("log")
-        for axis in (ax.xaxis, ax.yaxis):
-            axis.set_major_formatter("{x:g}")
-            axis.set_minor_formatter("{x:g}")
-        ax.set_xlabel("geometric mean over grids 1 to 6 (outliers that matter)")
-        ax.set_ylabel("worst cell of grid 7 (tails that do not)")
+        ax.margins(0.12)
+        (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
+        for axis, low, high in ((ax.xaxis, left, right), (ax.yaxis, bottom, top)):
+            ticks = [tick for tick in (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20, 50) if low < tick < high]
+            axis.set_ticks(ticks, [f"{tick:g}" for tick in ticks])
+            axis.set_ticks([], minor=True)
+        ax.set_xlabel("MSE relative to quantile where outliers matter: mean over the author's grids")
+        ax.set_ylabel("where tails do not: worst cell of grid 7")
         ax.grid(alpha=0.25)
     caption = "MSE relative to quantile: lower left is better. Dashed: 5 % worse than quantile."
     return Picture("auto-frontier", caption, figure)

@@ -224,7 +224,7 @@ def evidence_of(methods=("quantile", "kmeans", "auto")):
         for grid in GRIDS
         for cell in GRIDS[grid].cells
         for m in methods
-        for seed in range(2)
+        for seed in range(3)
     ]  # fmt: skip
     return Evidence(pd.DataFrame(rows))
 
