@@ -51,6 +51,18 @@ def best(function, repeats=3):
     return min(times)
 
 
+def best_of_both(function, repeats=3):
+    """Return seconds, and seconds of processors: the latter also tell something on a machine that others use."""
+    used = []
+
+    def timed():
+        begin = time.process_time()
+        function()
+        used.append(time.process_time() - begin)
+
+    return best(timed, repeats), min(used)
+
+
 def reading(path: Path) -> None:
     """Print what a pass with summaries costs beside reading the same file alone."""
     from boostbins import fit_bins, summarize
@@ -63,19 +75,17 @@ def reading(path: Path) -> None:
         parquet.read_table(path, memory_map=False)
 
     size = path.stat().st_size / 1e9
-    alone = best(batches)
-    loaded = best(table, 2)
-    passes = best(lambda: summarize(path))
-    fitted = best(lambda: fit_bins(path), 2)
-    print(f"{size:.1f} GB, {COLUMNS + 1} columns, all threads; seconds, best of several")
-    print(f"  decode batches and drop them   {alone:6.2f}")
-    print(f"  pyarrow.parquet.read_table     {loaded:6.2f}   {loaded / alone:.2f} x")
-    print(
-        f"  summarize                      {passes:6.2f}   {passes / alone:.2f} x; {passes / loaded:.2f} x read_table"
-    )
-    print(
-        f"  fit_bins, kmeans               {fitted:6.2f}   {fitted / alone:.2f} x; {fitted / loaded:.2f} x read_table"
-    )
+    took = {
+        "decode batches and drop them": best_of_both(batches),
+        "pyarrow.parquet.read_table": best_of_both(table, 2),
+        "summarize": best_of_both(lambda: summarize(path)),
+        "fit_bins, kmeans": best_of_both(lambda: fit_bins(path), 2),
+    }
+    alone, loaded = list(took.values())[:2]
+    print(f"{size:.1f} GB, {COLUMNS + 1} columns, all threads; seconds, best of several: x decoding, x read_table")
+    for what, times in took.items():
+        both = [f"{t:6.2f} ({t / a:.2f} x, {t / b:.2f} x)" for t, a, b in zip(times, alone, loaded, strict=True)]
+        print(f"  {what:30} {both[0]}   processors' {both[1]}")
 
 
 def anonymous() -> float:

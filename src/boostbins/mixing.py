@@ -74,8 +74,8 @@ class Chosen(NamedTuple):
 def hybrid(summary: ColumnSummary, max_bins: int) -> Floats:
     """Cut by rows and by spread: three quarters of the cuts as quantiles lie, one quarter as in the best k-means.
 
-    For use without a target. All cuts are used on every column, ties or not, and no bin of several values holds more
-    than 4/3 of the rows that a quantile bin would.
+    For use without a target. All cuts are used on every column, ties or not, and no bin holds more than 4/3 of the
+    rows that a quantile bin would, but for rows of the values at its ends (half of these do not count).
 
     >>> hybrid(ColumnSummary([0, 0, 0, 0, 1, 2, 3, 1000]), 4)
     array([  0.5,   1.5, 501.5])
