@@ -110,7 +110,10 @@ def no_cell_worse(errors: pd.DataFrame, method: str = "auto") -> Finding | None:
     worse = cells[cells["low"] > 1].sort_values("ratio", ascending=False)
     certain = int((worse["adjusted_p"] < stats.ALPHA).sum())
     better = int((cells["high"] < 1).sum())
-    text = f"better beyond noise in {better} of {len(cells)} cells, worse in {len(worse)}"
+    above = int((cells["ratio"] > 1).sum())
+    text = (
+        f"better beyond noise in {better} of {len(cells)} cells, above 1 in {above}, worse beyond noise in {len(worse)}"
+    )
     if len(worse):
         text += f" ({certain} after adjustment): " + "; ".join(
             f"{_cell(cell)} {row.ratio:.2f}" for cell, row in zip(worse.index, worse.itertuples(), strict=True)
@@ -230,6 +233,7 @@ def grids_table(evidence: Evidence) -> Table | None:
                 "worst cell": _cell(cells["ratio"].idxmax()),
                 "worse": int((cells["low"] > 1).sum()),
                 "cells": len(cells),
+                "fewest": cells["n"].min(),
                 "least": far.min(),
                 "most": far.max(),
                 "draws": _range(cells["n"].min(), cells["n"].max()),
@@ -243,7 +247,10 @@ def grids_table(evidence: Evidence) -> Table | None:
         **{name: [_number(ratio) for ratio in frame[name]] for name in grids},
         **{
             "worst cell": [f"{row['worst']:.2f} ({row['worst cell']})" for row in numbers],
-            "worse beyond noise": [f"{row['worse']} of {row['cells']}" for row in numbers],
+            "worse beyond noise": [
+                f"{row['worse']} of {row['cells']}" if row["fewest"] >= FEWEST_DRAWS else "too few draws"
+                for row in numbers
+            ],
             f"× lower at scale {FAR}": [
                 "" if np.isnan(row["least"]) else f"{row['least']:.2f} to {row['most']:.2f}" for row in numbers
             ],
