@@ -104,7 +104,7 @@ def frontier(methods: pd.DataFrame) -> Picture:
         for place, method in enumerate(methods.itertuples()):
             colour = COLOURS.get(method.method, GREY)
             before = np.log(methods[["gain", "loss"]].to_numpy(float)[:place] / (method.gain, method.loss))
-            below = ((np.abs(before[:, 0]) < 0.2) & (0 < before[:, 1]) & (before[:, 1] < 0.4)).any()  # a name is there
+            below = ((np.abs(before[:, 0]) < 0.2) & (before[:, 1] > 0) & (before[:, 1] < 0.4)).any()  # a name is there
             ax.plot(method.gain, method.loss, "o", color=colour, markersize=7)
             ax.annotate(
                 method.method,
