@@ -366,7 +366,8 @@ def _dataset(row: object) -> str:
     task = BY_KEY[row.dataset]  # type: ignore[attr-defined]
     ratio, low, high = (100 * (getattr(row, name) - 1) for name in ("ratio", "low", "high"))
     kind = " (class.)" if sum(task.name == other.name for other in TASKS) > 1 and task.track != "regression" else ""
-    return f"{task.name}{kind} {ratio:+.1f} % against {row.base} ({low:+.1f} to {high:+.1f})"  # type: ignore[attr-defined]
+    interval = "" if np.isnan(low) else f" ({low:+.1f} to {high:+.1f})"
+    return f"{task.name}{kind} {ratio:+.1f} % against {row.base}{interval}"  # type: ignore[attr-defined]
 
 
 def _cell(cell: tuple[int, float | str, float]) -> str:
