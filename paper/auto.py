@@ -38,8 +38,7 @@ def all_tables(evidence: Evidence) -> Iterator[Table]:
     if evidence.with_auto or has_cells:
         yield bars(evidence)
     if evidence.with_auto:
-        yield means_table(evidence)
-        yield worst_table(evidence)
+        yield from filter(None, (means_table(evidence), same_means_table(evidence), worst_table(evidence)))
     if has_cells:
         yield from filter(None, (grids_table(evidence), tails_table(evidence), frontier(evidence)))
 
@@ -110,7 +109,10 @@ def no_cell_worse(errors: pd.DataFrame, method: str = "auto") -> Finding | None:
     worse = cells[cells["low"] > 1].sort_values("ratio", ascending=False)
     certain = int((worse["adjusted_p"] < stats.ALPHA).sum())
     better = int((cells["high"] < 1).sum())
-    text = f"better beyond noise in {better} of {len(cells)} cells, worse in {len(worse)}"
+    above = int((cells["ratio"] > 1).sum())
+    text = (
+        f"better beyond noise in {better} of {len(cells)} cells, above 1 in {above}, worse beyond noise in {len(worse)}"
+    )
     if len(worse):
         text += f" ({certain} after adjustment): " + "; ".join(
             f"{_cell(cell)} {row.ratio:.2f}" for cell, row in zip(worse.index, worse.itertuples(), strict=True)
@@ -177,8 +179,22 @@ def _far_cells(errors: pd.DataFrame, method: str) -> pd.DataFrame:
 
 def means_table(evidence: Evidence) -> Table:
     """Return the geometric mean over the datasets of each method's error relative to quantile."""
+    title = "Real data: geometric mean of the error (MSE, 1 − AUC) relative to quantile, over the datasets"
+    return _means_table("auto-means", title, evidence.with_auto)
+
+
+def same_means_table(evidence: Evidence) -> Table | None:
+    """Return the same on the splits that all methods have, where some were run on fewer."""
+    same = {where: [scores.without() for scores in tracks] for where, tracks in evidence.with_auto.items()}
+    if all(len(a.table) == len(b.table) for w in same for a, b in zip(same[w], evidence.with_auto[w], strict=True)):
+        return None
+    title = "Real data: the same, on the datasets and splits that all methods were run on"
+    return _means_table("auto-same", title, same)
+
+
+def _means_table(name: str, title: str, settings: dict[tuple[str, int], list[Scores]]) -> Table:
     numbers = []
-    for (learner, bins), tracks in evidence.with_auto.items():
+    for (learner, bins), tracks in settings.items():
         for method in METHODS[1:]:
             ratios = stats.error_ratios(tracks, method, "quantile")
             if len(ratios):
@@ -186,9 +202,8 @@ def means_table(evidence: Evidence) -> Table:
                 numbers.append({"learner": learner, "bins": bins, "method": method, **vars(mean), **_amount(ratios)})
     frame = pd.DataFrame(numbers)
     shown = _wide(frame, [_interval(Interval(*row)) for row in frame[["mean", "low", "high"]].to_numpy()])
-    title = "Real data: geometric mean of the error (MSE, 1 − AUC) relative to quantile, over the datasets"
     note = "In brackets: the 95 % interval, bootstrapped over the datasets. Below 1 is better."
-    return Table("auto-means", title, shown, frame, (note, _amounts(frame)))
+    return Table(name, title, shown, frame, (note, _amounts(frame)))
 
 
 def worst_table(evidence: Evidence) -> Table:
@@ -230,6 +245,7 @@ def grids_table(evidence: Evidence) -> Table | None:
                 "worst cell": _cell(cells["ratio"].idxmax()),
                 "worse": int((cells["low"] > 1).sum()),
                 "cells": len(cells),
+                "fewest": cells["n"].min(),
                 "least": far.min(),
                 "most": far.max(),
                 "draws": _range(cells["n"].min(), cells["n"].max()),
@@ -243,7 +259,10 @@ def grids_table(evidence: Evidence) -> Table | None:
         **{name: [_number(ratio) for ratio in frame[name]] for name in grids},
         **{
             "worst cell": [f"{row['worst']:.2f} ({row['worst cell']})" for row in numbers],
-            "worse beyond noise": [f"{row['worse']} of {row['cells']}" for row in numbers],
+            "worse beyond noise": [
+                f"{row['worse']} of {row['cells']}" if row["fewest"] >= FEWEST_DRAWS else "too few draws"
+                for row in numbers
+            ],
             f"× lower at scale {FAR}": [
                 "" if np.isnan(row["least"]) else f"{row['least']:.2f} to {row['most']:.2f}" for row in numbers
             ],
@@ -282,26 +301,24 @@ def tails_table(evidence: Evidence) -> Table | None:
 def frontier(evidence: Evidence) -> Table | None:
     """Return what a method gains on the author's grids beside what it loses where tails are irrelevant."""
     errors = evidence.cell_errors
+    errors = errors.dropna(subset=[method for method in METHODS if method in errors])  # the same draws for all
     gains = {method: _cells(errors, method, "quantile", tail=False) for method in METHODS}
     losses = {method: _cells(errors, method, "quantile", tail=True) for method in METHODS}
     both = [method for method in METHODS if len(gains[method]) and len(losses[method])]
     if "auto" not in both:
         return None
-    shared = gains[both[0]].index
-    for method in both:
-        shared = shared.intersection(gains[method].index)
+    shared = gains["auto"].index
     where = "grids " + ", ".join(map(str, sorted(set(shared.get_level_values("grid")))))
     numbers = [
         {
             "method": method,
-            "gain": float(np.exp(np.log(gains[method].loc[shared, "ratio"]).mean())),
+            "gain": float(np.exp(np.log(gains[method]["ratio"]).mean())),
             "loss": losses[method]["ratio"].max(),
             "worst cell": _cell(losses[method]["ratio"].idxmax()),
-            "draws": " and ".join(_range(n.min(), n.max()) for n in (gains[method]["n"], losses[method]["n"])),
         }
         for method in both
     ]
-    numbers.insert(0, {"method": "quantile", "gain": 1.0, "loss": 1.0, "worst cell": "", "draws": ""})
+    numbers.insert(0, {"method": "quantile", "gain": 1.0, "loss": 1.0, "worst cell": ""})
     frame = pd.DataFrame(numbers)
     shown = pd.DataFrame(
         {
@@ -311,11 +328,13 @@ def frontier(evidence: Evidence) -> Table | None:
                 f"{row['loss']:.2f} ({row['worst cell']} bins)" if row["loss"] > 1 else f"{row['loss']:.2f}"
                 for row in numbers
             ],
-            "draws": frame["draws"],
         }
     )
     title = "The trade-off: MSE relative to quantile"
-    note = f"{where.capitalize()}: geometric mean over the {len(shared)} cells that all have. Lower is better in both."
+    note = (
+        f"{where.capitalize()}: geometric mean over {len(shared)} cells. On the draws that all methods were run on "
+        f"({_draws(gains['auto'])}, and {_draws(losses['auto'])} of grid {TAIL_GRID}). Lower is better in both."
+    )
     return Table(FRONTIER, title, shown, frame, (note,))
 
 

@@ -101,11 +101,18 @@ def frontier(methods: pd.DataFrame) -> Picture:
     with mpl.rc_context(STYLE):
         figure = Figure((6, 3.8), layout="constrained")
         ax = figure.subplots()
-        for method in methods.itertuples():
+        for place, method in enumerate(methods.itertuples()):
             colour = COLOURS.get(method.method, GREY)
+            before = np.log(methods[["gain", "loss"]].to_numpy(float)[:place] / (method.gain, method.loss))
+            below = ((np.abs(before[:, 0]) < 0.2) & (before[:, 1] > 0) & (before[:, 1] < 0.4)).any()  # a name is there
             ax.plot(method.gain, method.loss, "o", color=colour, markersize=7)
             ax.annotate(
-                method.method, (method.gain, method.loss), (0, 7), textcoords="offset points", ha="center", color=colour
+                method.method,
+                (method.gain, method.loss),
+                (0, -16 if below else 7),
+                textcoords="offset points",
+                ha="center",
+                color=colour,
             )
         ax.axhline(1.05, color=GREY, linestyle="--", linewidth=0.8)
         ax.set_xscale("log")

@@ -165,7 +165,7 @@ def test_no_cell_may_be_worse_than_kmeans_beyond_noise():
     assert auto.no_cell_worse(cells(lambda *cell: 0.9, "kmeans", range(1, 7))).holds
     found = auto.no_cell_worse(cells(lambda *cell: 1.1 if cell == (5, 0.0, 16) else 0.9, "kmeans", range(1, 7)))
     assert not found.holds
-    assert "worse in 1 (1 after adjustment): grid 5: 0% x 16 1.10" in found.measured
+    assert "worse beyond noise in 1 (1 after adjustment): grid 5: 0% x 16 1.10" in found.measured
     assert auto.no_cell_worse(cells(lambda *cell: 0.9, "kmeans", [1, 2])) is None  # absence of evidence
 
 
