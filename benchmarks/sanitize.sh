@@ -12,4 +12,5 @@ trap 'rm -rf "$venv"' EXIT
 "$venv/bin/python" -m pip install --quiet numpy hypothesis pytest pandas polars pyarrow scipy
 export LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libubsan.so) $(gcc -print-file-name=libstdc++.so)"
 export ASAN_OPTIONS=detect_leaks=0 # Python keeps what it allocates
-"$venv/bin/python" -m pytest -q -p no:cacheprovider -o addopts= tests/test_summary.py tests/test_methods.py tests/test_bins.py tests/test_fit.py
+"$venv/bin/python" -m pytest -q -p no:cacheprovider -o addopts= tests/test_summary.py tests/test_methods.py tests/test_bins.py tests/test_fit.py \
+    tests/test_mixing.py tests/test_stream.py

@@ -784,7 +784,7 @@ def test_what_a_library_explains(library):
 @of_each
 def test_errors_name_the_argument_the_value_and_the_way_out(library):
     X, y = data(300)
-    with pytest.raises(ValueError, match=r"bin_method must be one of 'kmeans'.* or Bins or None, got 'kmean'"):
+    with pytest.raises(ValueError, match=r"must be one of 'auto', 'hybrid', 'kmeans'.* or Bins or None, got 'kmean'"):
         library.make(bin_method="kmean").fit(X, y)
     with pytest.raises(ValueError, match="bin_method must be one of.*got 3"):
         library.make(bin_method=3).fit(X, y)

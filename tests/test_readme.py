@@ -30,8 +30,8 @@ def test_snippets_run(code, tmp_path):
 
 
 WITH_DOCTESTS = [
-    "adapter", "bins", "catboost", "comparison", "features", "fit", "lightgbm", "methods", "reporting",
-    "reporting.facts", "summary", "transformer", "xgboost",
+    "adapter", "bins", "catboost", "comparison", "features", "fit", "inputs", "lightgbm", "methods", "mixing",
+    "reporting", "reporting.facts", "summary", "transformer", "xgboost",
 ]  # fmt: skip
 
 

@@ -198,7 +198,7 @@ def _cut(
 ) -> Bins:
     """Return the bins of all columns, whose summaries are made, or had, one at a time: all, to share a total."""
     columns = range(len(names))
-    if total_bins is not None:
+    if total_bins is not None and names:
         held = each(summary_of, columns, n_threads)
         summary_of = held.__getitem__
         budgets = shared_bins(total_bins, [distinct_bins(held[i], budgets[i]) for i in columns],
@@ -210,7 +210,8 @@ def _cut(
         cuts = settle(i, found)
         return cuts, bin_stats(summary, cuts), choice
 
-    cuts, stats, choices = zip(*each(fit_column, columns, n_threads), strict=True)
+    fitted = each(fit_column, columns, n_threads)
+    cuts, stats, choices = zip(*fitted, strict=True) if fitted else ((), (), ())
     return Bins(cuts, names, stats, choices)
 
 
