@@ -29,7 +29,7 @@ inline double cuts_per_unit(const double* density, size_t n, size_t n_cuts) {
         found = filled[0] + filled[1] + filled[2] + filled[3];
         const double left = static_cast<double>(n_cuts - std::min(found, n_cuts));
         const double shared = rest[0] + rest[1] + rest[2] + rest[3];
-        // Fewer than before, where rounding lets a gap be full in one round and not in the next, is the end too.
+        // Fewer than before (rounding fills a gap in one round and not in the next) is the end too.
         if ((found <= full && per_unit > 0) || left == 0 || shared == 0) return per_unit > 0 ? per_unit : 1.0;
         per_unit = left / shared;
     }
