@@ -33,7 +33,7 @@ def main() -> None:
     print(f"{'rows':>10} {'kmeans':>8} {'hybrid':>14} {'auto':>14} {'auto, 5 classes':>16} {'auto, 63 bins':>15}")
     for rows in ROWS:
         X, y = table(rows, options.columns if rows < 1_000_000 else max(options.columns // 4, 1))
-        classes = np.eye(5)[np.digitize(y, np.quantile(y, [0.2, 0.4, 0.6, 0.8]))]
+        classes = np.eye(5, dtype=bool)[np.digitize(y, np.quantile(y, [0.2, 0.4, 0.6, 0.8]))]  # as estimators have them
         calls = {
             "kmeans": lambda X=X: fit_bins(X, "kmeans", n_threads=1),
             "kmeans, 63 bins": lambda X=X: fit_bins(X, "kmeans", 63, n_threads=1),

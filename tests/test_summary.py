@@ -112,6 +112,26 @@ def test_weighted_parts_add_up_to_the_whole_but_for_rounding():
     np.testing.assert_allclose(whole.target_sums.sum(axis=0), total)
 
 
+@pytest.mark.parametrize("n_rows", [1_000, 200_000])  # sorted, and counted
+@pytest.mark.parametrize("n_targets", [1, 2, 5, 16])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_classes_are_summed_as_the_numbers_0_and_1(n_rows, n_targets, weighted):
+    rng = np.random.default_rng(n_targets)
+    x = np.where(rng.random(n_rows) < 0.01, np.nan, rng.lognormal(0, 2, n_rows))
+    x[:3] = -np.inf
+    classes = rng.random((n_rows, n_targets)) < 0.3
+    weight = rng.integers(0, 4, n_rows).astype(float) if weighted else None
+    summary = ColumnSummary(x, weight, classes, max_cells=4096)
+    assert summary == ColumnSummary(x, weight, classes.astype(float), max_cells=4096)
+
+    counted = np.isfinite(x) & (True if weight is None else weight > 0)
+    weights = np.ones(n_rows) if weight is None else weight
+    cell = np.searchsorted(summary.cell_ends[0], x[counted], side="right") - 1
+    for i in range(n_targets):  # whole numbers, so exactly
+        sums = np.bincount(cell, (weights * classes[:, i])[counted], summary.n_cells)
+        assert (summary.target_sums[:, 1 + i] == sums).all()
+
+
 def test_target_sums_are_those_of_the_rows_in_each_cell():
     x, y = skewed(LARGE), np.random.default_rng(1).standard_normal(LARGE)
     summary = ColumnSummary(x, target=y)

@@ -17,7 +17,7 @@ from boostbins.bins import Bins
 from boostbins.cache import BinCache, cached_bins
 from boostbins.columns import ROWS_AT_ONCE, Column, SparseColumn, Table, is_array_like, is_sparse, read_table
 from boostbins.fit import fit_summary, fit_table
-from boostbins.inputs import MOST_TARGETS, Floats, checked_weight, numbered_classes, numbers_or_classes
+from boostbins.inputs import MOST_TARGETS, Floats, Targets, checked_weight, numbered_classes, numbers_or_classes
 from boostbins.methods import MAX_BINS, MIN_BINS, Method, looks_at_target, method_named
 from boostbins.table_summary import TableSummary
 from boostbins.threads import each
@@ -402,7 +402,7 @@ def summarized_bins(
     return fit_summary(summary, method, budgets, total_bins=total_bins, n_threads=n_threads, settle=rule.settle)
 
 
-def target_of(method: Any, label: Any, n_rows: int, n_classes: int | None = None) -> Floats | None:
+def target_of(method: Any, label: Any, n_rows: int, n_classes: int | None = None) -> Targets | None:
     """Return the target for the binning, if there is a label and the method looks at it."""
     if label is None or not looks_at_target(method):
         return None

@@ -18,7 +18,7 @@ import numpy as np
 
 from boostbins.bins import Bins
 from boostbins.columns import SparseColumn, Table
-from boostbins.inputs import Floats
+from boostbins.inputs import Targets
 from boostbins.methods import METHODS, Method
 from boostbins.threads import each
 
@@ -35,7 +35,7 @@ _guard = threading.Lock()
 def cached_bins(
     cache: BinCache,
     table: Table,
-    beside: Sequence[Floats | None],
+    beside: Sequence[Targets | None],
     method: Method,
     request: Sequence[Any],
     find: Callable[[], Bins],
@@ -140,7 +140,7 @@ def _name_of(method: Method) -> str | None:
 
 
 def _content_key(
-    table: Table, beside: Sequence[Floats | None], method: str | None, request: Sequence[Any], n_threads: int | None
+    table: Table, beside: Sequence[Targets | None], method: str | None, request: Sequence[Any], n_threads: int | None
 ) -> str:
     said = [table.names, table.n_rows, method, *request]
     sha = hashlib.sha256(_KIND + repr(said).encode(errors="surrogatepass"))

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from boostbins.inputs import Floats, numeric_column
+from boostbins.inputs import Floats, Targets, numeric_column
 from boostbins.summary import MAX_CELLS, ColumnSummary
 
 ROWS_AT_ONCE = 16_384
@@ -211,7 +211,7 @@ def summarize_column(
     table: Table,
     i: int,
     weight: Floats | None = None,
-    target: Floats | None = None,
+    target: Targets | None = None,
     *,
     max_cells: int | None = MAX_CELLS,
 ) -> ColumnSummary:

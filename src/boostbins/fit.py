@@ -10,7 +10,7 @@ import numpy as np
 
 from boostbins.bins import Bins
 from boostbins.columns import NonNumeric, Table, read_table, summarize_column
-from boostbins.inputs import Floats, numbers_or_classes, positive_weight
+from boostbins.inputs import Floats, Targets, numbers_or_classes, positive_weight
 from boostbins.methods import MAX_BINS, MIN_BINS, Method, find_chosen, method_named
 from boostbins.mixing import Choice, worth
 from boostbins.stats import BinStats, bin_stats
@@ -288,7 +288,7 @@ def fit_table(
     method: Method,
     budgets: Sequence[int],
     weight: Floats | None = None,
-    target: Floats | None = None,
+    target: Targets | None = None,
     *,
     total_bins: int | None = None,
     exact: bool = False,

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Floats: TypeAlias = NDArray[np.float64]
+Targets: TypeAlias = NDArray[np.float64] | NDArray[np.bool_]
+"""Of shape (rows, targets). Whether a row is of a class takes a byte, not eight."""
 
 MOST_TARGETS = 16
 """Numbers per row that a target may have; as the kernels have it."""
@@ -53,23 +55,27 @@ def positive_weight(weight: ArrayLike, n_rows: int, name: str) -> Floats:
     return weights
 
 
-def checked_target(target: ArrayLike, n_rows: int, name: str) -> Floats:
-    """Return targets as float64, finite, of shape (rows, targets): several per row may be given as a matrix."""
+def checked_target(target: ArrayLike, n_rows: int, name: str) -> Targets:
+    """Return finite numbers or flags, of shape (rows, targets): several per row may be given as a matrix."""
     values = np.asarray(target)
     if values.shape[:1] != (n_rows,) or values.ndim > 2:
         raise ValueError(f"{name} must have one entry per row, shape ({n_rows},), got {values.shape}")
-    numbers = real_numbers(values[:, None] if values.ndim == 1 else values, name)
+    if values.ndim == 1:
+        values = values[:, None]
+    if not 1 <= values.shape[1] <= MOST_TARGETS:
+        raise ValueError(f"{name} must have 1 to {MOST_TARGETS} numbers per row, got {values.shape[1]}")
+    if values.dtype == bool:
+        return np.ascontiguousarray(values)
+    numbers = real_numbers(values, name)
     if not np.isfinite(numbers).all():
         raise ValueError(f"{name} must be finite, got {numbers[~np.isfinite(numbers)][0]}: remove those rows")
     with np.errstate(over="ignore"):
         if not np.isfinite((numbers**2).sum()):
             raise ValueError(f"{name} has squares that add up to infinity: divide it by its maximum")
-    if not 1 <= numbers.shape[1] <= MOST_TARGETS:
-        raise ValueError(f"{name} must have 1 to {MOST_TARGETS} numbers per row, got {numbers.shape[1]}")
     return numbers
 
 
-def numbers_or_classes(target: ArrayLike, n_rows: int, name: str) -> Floats:
+def numbers_or_classes(target: ArrayLike, n_rows: int, name: str) -> Targets:
     """Return targets as `checked_target` does; texts and categories are taken as classes."""
     values = np.asarray(target)
     if values.ndim != 1 or values.dtype.kind in "biufmM" or len(values) != n_rows:
@@ -79,13 +85,13 @@ def numbers_or_classes(target: ArrayLike, n_rows: int, name: str) -> Floats:
     return class_targets(values, name)
 
 
-def class_targets(labels: ArrayLike, name: str) -> Floats:
+def class_targets(labels: ArrayLike, name: str) -> NDArray[np.bool_]:
     """Return classes as targets: whether a row is of a class, for each of them; of two, for the second.
 
     Of more than there may be targets, the last ones share one.
 
-    >>> class_targets(["a", "c", "b"], "y").tolist()
-    [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
+    >>> class_targets(["a", "c", "b"], "y").astype(int).tolist()
+    [[1, 0, 0], [0, 0, 1], [0, 1, 0]]
     """
     values = np.asarray(labels)
     if values.dtype == object:
@@ -96,13 +102,13 @@ def class_targets(labels: ArrayLike, name: str) -> Floats:
     return numbered_classes(which.reshape(-1), len(classes))
 
 
-def numbered_classes(numbers: NDArray[Any], n_classes: int) -> Floats:
+def numbered_classes(numbers: NDArray[Any], n_classes: int) -> NDArray[np.bool_]:
     """Return classes that are numbered from 0 as targets, as `class_targets` does."""
     if n_classes <= 2:
-        return numbers.astype(np.float64)[:, None]
+        return numbers.astype(np.bool_)[:, None]
     place = np.minimum(numbers.astype(np.intp), MOST_TARGETS - 1)
-    targets = np.zeros((len(numbers), min(n_classes, MOST_TARGETS)))
-    targets[np.arange(len(numbers)), place] = 1.0
+    targets = np.zeros((len(numbers), min(n_classes, MOST_TARGETS)), np.bool_)
+    targets[np.arange(len(numbers)), place] = True
     return targets
 
 

@@ -169,25 +169,25 @@ class _Target:
     """The sums of the targets of a summary's points, each target less its mean."""
 
     def __init__(self, summary: ColumnSummary, column: _Column) -> None:
-        sums = summary.target_sums * (summary.count / summary.weight)
-        mean = sums[:, 1:-1].sum(axis=0) / sums[:, 0].sum()
-        self.weight = column.weight
-        self.sums = sums[:, 1:-1] - mean * sums[:, :1]
-        if len(column.weight) > len(sums):  # the points of a crowded cell share its sums
+        moments = summary.target_sums
+        if len(column.weight) > len(moments):  # the points of a crowded cell share its sums
             cell = np.searchsorted(summary.cell_ends[0], column.low, side="right") - 1
-            self.sums = self.sums[cell] * (column.weight / sums[cell, 0])[:, None]
-        squares = float(sums[:, -1].sum())
-        total = squares - float((mean**2).sum() * sums[:, 0].sum())
+            moments = moments[cell] * (summary.points.weight / moments[cell, 0])[:, None]
+        if summary.count != summary.weight:
+            moments = moments * (summary.count / summary.weight)
+        weight, *sums, squares = moments.sum(axis=0)
+        mean = np.array(sums) / weight
+        total = float(squares - np.square(mean).sum() * weight)
         self.total = total if total > _ROUNDING * squares else 0.0
-        # Of all points before each, and of all.
-        self._weight_before = np.concatenate([[0.0], np.cumsum(self.weight)])
-        self._sums_before = np.concatenate([np.zeros((1, self.sums.shape[1])), np.cumsum(self.sums, axis=0)])
+        self.weight = column.weight
         self._least = float(self.weight.min())
+        self._before = _core.running_sums(moments, mean)  # a row for each point and the end
 
     def _held(self, ends: NDArray[np.intp]) -> tuple[Floats, Floats]:
-        """Return the weights and the sums of runs of points, none empty, between their ends."""
-        weight, sums = self._weight_before[ends], self._sums_before[ends]
-        return np.maximum(weight[1:] - weight[:-1], self._least), sums[1:] - sums[:-1]
+        """Return the weights of runs of points, none empty, between their ends; and the sums, a row for each target."""
+        before = self._before[ends].T
+        held = before[:, 1:] - before[:, :-1]
+        return np.maximum(held[0], self._least), held[1:]
 
     def change(self, density: Floats) -> Floats:
         """Return by how much the target's mean changes over each gap: zero everywhere, if that may be noise.
@@ -200,9 +200,9 @@ class _Target:
         for step in _JOINED_RUNS:
             ends = np.append(finest[:-1:step], n_points)
             weight, sums = self._held(ends)
-            mean = sums / weight[:, None]
+            mean = sums / weight
             within = max(self.total - float((sums * mean).sum()), 0.0) / max(weight.sum() - len(weight), 1.0)
-            square = (np.diff(mean, axis=0) ** 2).sum(axis=1)
+            square = (np.diff(mean) ** 2).sum(axis=0)
             noise = within * (1 / weight[:-1] + 1 / weight[1:])
             if square.sum() > 2 * noise.sum():
                 # Evenly over the gaps between the middles of neighbouring runs.
@@ -231,15 +231,16 @@ class _Target:
         """
         ends = {name: _ends(gaps, len(self.weight)) for name, gaps in candidates.items()}
         held = {name: self._held(those) for name, those in ends.items()}
-        squares = {name: float((sums**2 / weight[:, None]).sum()) for name, (weight, sums) in held.items()}
+        squares = {name: float((sums**2 / weight).sum()) for name, (weight, sums) in held.items()}
         n_bins = {name: len(those) - 1 for name, those in ends.items()}
-        within = max(self.total - squares[usual], 0.0) / max(float(self._weight_before[-1]) - n_bins[usual], 1.0)
+        within = max(self.total - squares[usual], 0.0) / max(float(self._before[-1, 0]) - n_bins[usual], 1.0)
         explained = {name: (squares[name] - within * (n_bins[name] - 1)) / self.total for name in candidates}
         noise = {}
         for name in candidates:
             if name != usual:
                 both = np.sort(np.concatenate([ends[usual], ends[name][1:-1]]))  # what comes twice holds nothing
-                shared = np.diff(self._weight_before[both])
+                before = self._before[both, 0]
+                shared = before[1:] - before[:-1]
                 mine, its = (held[n][0][np.searchsorted(ends[n][1:-1], both[:-1], side="right")] for n in (usual, name))
                 apart = n_bins[usual] + n_bins[name] - 2 * float((shared**2 / (mine * its)).sum())
                 noise[name] = within * (2 * max(apart, 0.0)) ** 0.5 / self.total

@@ -284,7 +284,9 @@ def _column(some: Sequence[Batch], i: int, seen: Callable[[Column], Column] | No
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def _beside(some: Sequence[Batch], argument: str, check: Callable[[ArrayLike, int, str], Floats]) -> Floats | None:
+def _beside(
+    some: Sequence[Batch], argument: str, check: Callable[[ArrayLike, int, str], NDArray[Any]]
+) -> NDArray[Any] | None:
     """Return numbers per row of some batches, if there are any."""
     parts = []
     for batch in some:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from boostbins import _core
-from boostbins.inputs import Floats, checked_weight, numbers_or_classes, numeric_column
+from boostbins.inputs import Floats, Targets, checked_weight, numbers_or_classes, numeric_column
 
 _Tuple = TypeVar("_Tuple", bound=tuple[Any, ...])
 
@@ -93,7 +93,7 @@ class ColumnSummary:
 
     @classmethod
     def of_checked(
-        cls, column: NDArray[Any], weight: Floats | None, target: Floats | None, max_cells: int | None
+        cls, column: NDArray[Any], weight: Floats | None, target: Targets | None, max_cells: int | None
     ) -> ColumnSummary:
         """Return the summary of what `numeric_column`, `checked_weight` and `checked_target` have seen."""
         return cls._of(_summarized(column, weight, target, max_cells or _UNBOUNDED), max_cells)
@@ -351,7 +351,7 @@ class GrowingSummary:
         self._sum: ColumnSummary | None = None
         self._growing: _core.Growing | None = None
 
-    def add(self, column: NDArray[Any], weight: Floats | None, target: Floats | None) -> None:
+    def add(self, column: NDArray[Any], weight: Floats | None, target: Targets | None) -> None:
         """Add a batch; either all have weights, or none has, and targets likewise."""
         if self.max_cells is not None:
             rows = _counted(column, weight, target)
@@ -374,10 +374,10 @@ class GrowingSummary:
         return ColumnSummary([], max_cells=self.max_cells) if self._sum is None else self._sum
 
 
-_Rows = tuple[NDArray[Any], Floats | None, Floats | None]
+_Rows = tuple[NDArray[Any], Floats | None, Targets | None]
 
 
-def _counted(values: NDArray[Any], weights: Floats | None, targets: Floats | None) -> _Rows:
+def _counted(values: NDArray[Any], weights: Floats | None, targets: Targets | None) -> _Rows:
     """Return the rows that count: those of weight 0 do not."""
     if weights is None or weights.all():
         return values, weights, targets
@@ -385,15 +385,14 @@ def _counted(values: NDArray[Any], weights: Floats | None, targets: Floats | Non
     return values[counted], weights[counted], None if targets is None else targets[counted]
 
 
-def _summarized(values: NDArray[Any], weights: Floats | None, targets: Floats | None, max_cells: int) -> _core.State:
+def _summarized(values: NDArray[Any], weights: Floats | None, targets: Targets | None, max_cells: int) -> _core.State:
     values, weights, targets = _counted(values, weights, targets)
     if len(values) <= _SORTED_ROWS or max_cells == _UNBOUNDED:
         values = values.astype(np.float64, copy=False)
         if weights is None and targets is None:
-            return _core.summarize(np.sort(values), None, None, None, max_cells)
+            return _core.summarize(np.sort(values), None, None, None, None, max_cells)
         order = np.argsort(values)
-        weights, targets = (None if a is None else a[order] for a in (weights, targets))
-        return _core.summarize(values[order], weights, targets, None, max_cells)
+        return _core.summarize(values[order], weights, targets, None, order, max_cells)
     state = None
     for start in range(0, len(values), _ROWS_AT_ONCE):
         rows = slice(start, start + _ROWS_AT_ONCE)
@@ -403,6 +402,7 @@ def _summarized(values: NDArray[Any], weights: Floats | None, targets: Floats | 
             None if weights is None else weights[rows],
             None if targets is None else targets[rows],
             _guide(part),
+            None,
             max_cells,
         )
         state = more if state is None else _core.merge(state, more, max_cells)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from boostbins.columns import Table, summarize_column
-from boostbins.inputs import Floats
+from boostbins.inputs import Floats, Targets
 from boostbins.summary import MAX_CELLS, ColumnSummary
 from boostbins.threads import each
 from boostbins.writing import whole_file
@@ -151,7 +151,7 @@ class TableSummary:
 def summarize_table(
     table: Table,
     weight: Floats | None = None,
-    target: Floats | None = None,
+    target: Targets | None = None,
     *,
     max_cells: int | None = MAX_CELLS,
     n_threads: int | None = None,

@@ -120,11 +120,6 @@ inline void coarsen(CellList& list, int index) {
     list.moments.resize(n * list.n_moments);
 }
 
-inline CellList coarsened(CellList list, int index) {
-    coarsen(list, index);
-    return list;
-}
-
 // The finest level, not finer than `level`, with at most max_cells cells. Keys ascend; equal ones count once.
 template <class KeyAt>
 int canonical_level(size_t n, KeyAt key_at, int level, size_t max_cells) {
@@ -148,15 +143,17 @@ inline void make_canonical(CellList& list, size_t max_cells) {
 }
 
 // Both lists' cells in one, at the canonical level.
-inline CellList merged(const CellList& a, const CellList& b, size_t max_cells) {
+inline CellList merged(CellList a, CellList b, size_t max_cells) {
     const int level = std::max(a.level, b.level);
-    CellList coarse;
-    const CellList* left = &a;
-    const CellList* right = &b;
-    if (a.level < level) left = &(coarse = coarsened(a, level));
-    if (b.level < level) right = &(coarse = coarsened(b, level));
-    const size_t n_left = left->cells.size(), n_right = right->cells.size();
-    const unsigned n_moments = std::max(a.n_moments, b.n_moments);  // an empty list may have none
+    for (CellList* list : {&a, &b})
+        if (list->level < level) coarsen(*list, level);
+    if (a.cells.empty() || b.cells.empty()) {
+        CellList& all = a.cells.empty() ? b : a;
+        make_canonical(all, max_cells);
+        return std::move(all);
+    }
+    const size_t n_left = a.cells.size(), n_right = b.cells.size();
+    const unsigned n_moments = a.n_moments;
     CellList out;
     out.level = level;
     out.n_moments = n_moments;
@@ -165,16 +162,16 @@ inline CellList merged(const CellList& a, const CellList& b, size_t max_cells) {
     size_t i = 0, j = 0, n = 0;
     // Which key is less cannot be foreseen, and so is no branch.
     for (; i < n_left && j < n_right; ++n) {
-        const Cell x = left->cells[i], y = right->cells[j];
+        const Cell x = a.cells[i], y = b.cells[j];
         const bool from_left = x.key <= y.key, from_right = y.key <= x.key;
         out.cells[n] = {from_left ? x.key : y.key, (from_left ? x.count : 0) + (from_right ? y.count : 0)};
         for (unsigned m = 0; m < n_moments; ++m)
             out.moments[n * n_moments + m] =
-                (from_left ? left->moments_of(i)[m] : 0.0) + (from_right ? right->moments_of(j)[m] : 0.0);
+                (from_left ? a.moments_of(i)[m] : 0.0) + (from_right ? b.moments_of(j)[m] : 0.0);
         i += from_left;
         j += from_right;
     }
-    for (const auto& [from, at] : {std::pair(left, i), std::pair(right, j)}) {
+    for (const auto& [from, at] : {std::pair(&a, i), std::pair(&b, j)}) {
         std::copy(from->cells.begin() + static_cast<std::ptrdiff_t>(at), from->cells.end(),
                   out.cells.begin() + static_cast<std::ptrdiff_t>(n));
         std::copy(from->moments_of(at), from->moments_of(from->cells.size()),

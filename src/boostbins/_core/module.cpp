@@ -3,17 +3,21 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/variant.h>
 
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <tuple>
+#include <type_traits>
+#include <variant>
 
 #include "encode.hpp"
 #include "lloyd.hpp"
 #include "optimal.hpp"
 #include "place.hpp"
 #include "points.hpp"
+#include "running.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -23,7 +27,10 @@ namespace boostbins {
 using Array = nb::ndarray<nb::ro, nb::ndim<1>, nb::device::cpu>;
 using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Integers = nb::ndarray<const uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Order = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Flags = nb::ndarray<const bool, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Targets = std::variant<Matrix, Flags>;
 using CellMatrix = nb::ndarray<const uint64_t, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu>;
 
 static_assert(sizeof(Cell) == 2 * sizeof(uint64_t), "a cell is a row of two integers");
@@ -97,30 +104,43 @@ Summary summary_of(const nb::tuple& state) {
     return s;
 }
 
-Rows rows_of(const Array& column, const std::optional<Doubles>& weights, const std::optional<Matrix>& targets,
-             bool sorted) {
-    const Rows rows{column_of(column), weights ? weights->data() : nullptr,
-                    targets ? targets->data() : nullptr,
-                    targets ? static_cast<unsigned>(targets->shape(1)) : 0};
-    if ((weights && weights->size() != rows.values.size) ||
-        (targets && targets->shape(0) != rows.values.size))
+Rows rows_of(const Array& column, const std::optional<Doubles>& weights,
+             const std::optional<Targets>& targets, bool sorted) {
+    Rows rows{column_of(column), weights ? weights->data() : nullptr, nullptr, nullptr, 0};
+    size_t n_targets = 0, n_rows = rows.values.size;
+    if (targets)
+        std::visit(
+            [&](const auto& matrix) {
+                n_rows = matrix.shape(0);
+                n_targets = matrix.shape(1);
+                if constexpr (std::is_same_v<decltype(matrix.data()), const bool*>)
+                    rows.flags = matrix.data();
+                else
+                    rows.numbers = matrix.data();
+            },
+            *targets);
+    if ((weights && weights->size() != rows.values.size) || n_rows != rows.values.size)
         throw nb::value_error("weights and targets must have one entry per row");
-    if (targets && (targets->shape(1) == 0 || targets->shape(1) > kMostTargets))
+    if (targets && (n_targets == 0 || n_targets > kMostTargets))
         throw nb::value_error("there must be 1 to 16 targets per row");
     if (!sorted && rows.values.size > std::numeric_limits<std::uint32_t>::max())
         throw nb::value_error("too many rows at once");
+    rows.n_targets = static_cast<unsigned>(n_targets);
     return rows;
 }
 
-// Rows in ascending order if there is no guide, else in any order.
-nb::tuple summarize(const Array& column, std::optional<Doubles> weights, std::optional<Matrix> targets,
-                    std::optional<Doubles> guide, size_t max_cells) {
+// Values in any order with a guide; without one in ascending order, and `order` says which rows they are of.
+nb::tuple summarize(const Array& column, std::optional<Doubles> weights, std::optional<Targets> targets,
+                    std::optional<Doubles> guide, std::optional<Order> order, size_t max_cells) {
     const Rows rows = rows_of(column, weights, targets, !guide);
+    if (order && order->size() != rows.values.size)
+        throw nb::value_error("order must have one entry per row");
     Summary summary;
     {
         nb::gil_scoped_release release;
         Summarizer summarizer(rows, max_cells);
-        summary = guide ? summarizer.from_guide(guide->data(), guide->size()) : summarizer.from_sorted();
+        summary = guide ? summarizer.from_guide(guide->data(), guide->size())
+                        : summarizer.from_sorted(order ? order->data() : nullptr);
     }
     return state_of(std::move(summary));
 }
@@ -138,7 +158,7 @@ class Growing {
         summarizer_->begin(guide.data(), guide.size());
     }
 
-    void add(const Array& column, std::optional<Doubles> weights, std::optional<Matrix> targets) {
+    void add(const Array& column, std::optional<Doubles> weights, std::optional<Targets> targets) {
         const Rows rows = rows_of(column, weights, targets, false);
         if (rows.n_moments() != n_moments_) throw nb::value_error("all must carry the same moments");
         nb::gil_scoped_release release;
@@ -232,6 +252,19 @@ nb::ndarray<nb::numpy, uint64_t> optimal(const Doubles& values, const Doubles& w
     return array_of<uint64_t>(std::move(out), {n});
 }
 
+// moments: of points with targets; returns a row of running sums for each, and one more.
+nb::ndarray<nb::numpy, double> running_sums(const Matrix& moments, const Doubles& mean) {
+    const size_t n = moments.shape(0), n_targets = mean.size();
+    if (n_targets < 1 || n_targets > kMostTargets || moments.shape(1) != n_targets + 2)
+        throw nb::value_error("needs a mean for each target");
+    std::vector<double> sums;
+    {
+        nb::gil_scoped_release release;
+        sums = running_sums(moments.data(), n, static_cast<unsigned>(n_targets), mean.data());
+    }
+    return array_of<double>(std::move(sums), {n + 1, n_targets + 1});
+}
+
 // density: of each gap; returns the gaps to be cut.
 nb::ndarray<nb::numpy, uint64_t> placed(const Doubles& density, size_t n_cuts) {
     if (n_cuts < 1 || n_cuts >= density.size()) throw nb::value_error("needs more gaps than cuts");
@@ -258,7 +291,7 @@ void encode(const Encoder& encoder, const Array& column,
 NB_MODULE(_core, m) {
     using namespace boostbins;
     m.def("summarize", &summarize, "column"_a, "weights"_a.none(), "targets"_a.none(), "guide"_a.none(),
-          "max_cells"_a);
+          "order"_a.none(), "max_cells"_a);
     nb::class_<Growing>(m, "Growing")
         .def(nb::init<const nb::tuple&, size_t>(), "state"_a, "max_cells"_a)
         .def(nb::init<const Doubles&, unsigned, size_t>(), "guide"_a, "n_moments"_a, "max_cells"_a)
@@ -269,6 +302,9 @@ NB_MODULE(_core, m) {
     m.def("cell_ends", &cell_ends, "state"_a);
     m.def("lloyd", &lloyd, "points"_a, "seeds"_a, "column_mean"_a, "max_iter"_a, "tol"_a);
     m.def("optimal", &optimal, "values"_a, "weights"_a, "k"_a);
+    m.def("running_sums",
+          static_cast<nb::ndarray<nb::numpy, double> (*)(const Matrix&, const Doubles&)>(&running_sums),
+          "moments"_a, "mean"_a);
     m.def("placed", static_cast<nb::ndarray<nb::numpy, uint64_t> (*)(const Doubles&, size_t)>(&placed),
           "density"_a, "n_cuts"_a);
     nb::class_<Encoder>(m, "Encoder")

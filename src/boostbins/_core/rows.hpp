@@ -12,22 +12,45 @@ namespace boostbins {
 struct Rows {
     Column values;
     const double* weights;  // null: all 1
-    const double* targets;  // n_targets per row
+    const double* numbers;  // targets, n_targets per row
+    const bool* flags;      // likewise: a row has either
     unsigned n_targets;
 
     unsigned n_moments() const { return n_targets ? n_targets + 2 : weights ? 1 : 0; }
     double weight(size_t row) const { return weights ? weights[row] : 1.0; }
-    void add_moments(size_t row, double* sums) const {
-        const double w = weight(row);
-        sums[kWeight] += w;
-        if (!n_targets) return;
-        double squares = 0;
-        for (unsigned i = 0; i < n_targets; ++i) {
-            const double y = targets[row * n_targets + i];
-            sums[kFirstTarget + i] += w * y;
-            squares += y * y;
-        }
-        sums[kFirstTarget + n_targets] += w * squares;
+
+    // Calls with a function that adds a row's moments to sums, made for the targets that there are.
+    template <class Visit>
+    void with_adder(Visit visit) const {
+        if (flags) return with_adder(flags, visit);
+        with_adder(numbers, visit);
+    }
+
+  private:
+    template <class Target, class Visit>
+    void with_adder(const Target* targets, Visit visit) const {
+        if (n_targets == 1) return visit(adder<1>(targets));
+        visit(adder<0>(targets));
+    }
+
+    // One target, as most have, is known to the compiler; 0 stands for any number. The sums are written last,
+    // so that nothing has to be read again after each.
+    template <unsigned kTargets, class Target>
+    auto adder(const Target* targets) const {
+        return [weights = weights, targets, n_targets = n_targets](size_t row, double* sums) {
+            const unsigned n = kTargets ? kTargets : n_targets;
+            double moments[kMostMoments];
+            const double w = weights ? weights[row] : 1.0;
+            moments[kWeight] = w;
+            double squares = 0;
+            for (unsigned i = 0; i < n; ++i) {
+                const double y = targets[row * n + i];
+                moments[kFirstTarget + i] = w * y;
+                squares += y * y;
+            }
+            for (unsigned i = 0; i < kFirstTarget + n; ++i) sums[i] += moments[i];
+            if (n) sums[kFirstTarget + n] += w * squares;
+        };
     }
 };
 

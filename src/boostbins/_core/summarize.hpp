@@ -38,24 +38,26 @@ class Summarizer {
         out_.list.n_moments = n_moments_;
     }
 
-    // From rows in ascending order, as NumPy sorts them: NaN last.
-    Summary from_sorted() {
+    // From values in ascending order, as NumPy sorts them, NaN last, and the rows that they are of; null: the
+    // weights and targets are in that order too.
+    Summary from_sorted(const std::int64_t* order) {
+        const auto row_at = [order](size_t i) { return order ? static_cast<size_t>(order[i]) : i; };
         CellList list;
-        list.n_moments = n_moments_;
         each_block([&](const double* x, size_t begin, size_t n) {
             for (size_t i = 0; i < n; ++i) {
-                if (!std::isfinite(x[i])) {
-                    add_outside(x[i], begin + i);
-                    continue;
-                }
-                append_row(list, key_of(x[i]), begin + i);
+                if (std::isfinite(x[i]))
+                    list.append({key_of(x[i]), 1}, nullptr);
+                else
+                    add_outside(x[i], row_at(begin + i));
             }
         });
-        if (!list.cells.empty()) {
-            out_.min = double_of_key(list.cells.front().key);
-            out_.max = double_of_key(list.cells.back().key);
-        }
-        take(std::move(list));
+        if (list.cells.empty()) return finished();
+        out_.min = double_of_key(list.cells.front().key);
+        out_.max = double_of_key(list.cells.back().key);
+        make_sampled(list);
+        const size_t first = out_.apart_count[kNegativeInfinity];
+        add_moments(list, [&](size_t i) { return row_at(first + i); });
+        out_.list = std::move(list);
         return finished();
     }
 
@@ -99,7 +101,10 @@ class Summarizer {
         rows_ = rows;
         count();
         // Their keys are all there is to know of rows without moments: many can wait to be sorted at once.
-        if (n_moments_ || outside_.size() > max_cells_ / 4) settle_outside();
+        if (n_moments_ || outside_.size() > max_cells_ / 4) {
+            settle_outside();
+            beyond_.shrink();
+        }
         if (beyond_.cells.size() > max_cells_ / 4) {
             flush();
             restart(out_.list.level);
@@ -193,37 +198,51 @@ class Summarizer {
     void flush() {
         if (level_ == 0) return take(table_.sorted());
         settle_outside();
-        out_.list = merged(merged(out_.list, beyond_, kAny), windows_.sorted(), max_cells_);
+        CellList before = merged(std::move(out_.list), std::move(beyond_), kAny);
+        out_.list = merged(std::move(before), windows_.sorted(), max_cells_);
     }
 
     void settle_outside() {
-        beyond_ = merged(beyond_, sorted_outside(), kAny);
-        beyond_.shrink();
+        beyond_ = merged(std::move(beyond_), sorted_outside(), kAny);
         outside_ = Outside();
     }
 
     CellList sorted_outside() {
         std::sort(outside_.begin(), outside_.end());
         CellList list;
-        list.n_moments = n_moments_;
-        for (const auto& [key, row] : outside_) append_row(list, key, row);
+        for (const auto& [key, row] : outside_) list.append({key, 1}, nullptr);
         coarsen(list, level_);
+        add_moments(list, [&](size_t i) { return outside_[i].second; });
         return list;
     }
 
-    void append_row(CellList& list, uint64_t key, size_t row) const {
-        double moments[kMostMoments] = {};
-        if (n_moments_) rows_.add_moments(row, moments);
-        list.append({key, 1}, moments);
+    // To cells of rows that are in order, one cell after the other.
+    template <class RowAt>
+    void add_moments(CellList& list, RowAt row_at) const {
+        list.n_moments = n_moments_;
+        list.moments.assign(list.cells.size() * n_moments_, 0.0);
+        if (!n_moments_) return;
+        rows_.with_adder([&](auto add) {
+            size_t i = 0;
+            double* sums = list.moments.data();
+            for (const Cell& cell : list.cells) {
+                for (const size_t end = i + cell.count; i < end; ++i) add(row_at(i), sums);
+                sums += n_moments_;
+            }
+        });
     }
 
     void take(CellList&& list) {
         if (list.cells.empty()) return;
-        CellList all = out_.list.cells.empty() ? std::move(list) : merged(out_.list, list, kAny);
-        if (all.level == 0 && all.cells.size() > max_cells_)
-            sample_.offer_distinct(all.cells.size(), [&](size_t i) { return all.cells[i].key; });
-        make_canonical(all, max_cells_);
-        out_.list = std::move(all);
+        out_.list = merged(std::move(out_.list), std::move(list), kAny);
+        make_sampled(out_.list);
+    }
+
+    // Takes a sample of the single values before they are too many and become cells.
+    void make_sampled(CellList& list) {
+        if (list.level == 0 && list.cells.size() > max_cells_)
+            sample_.offer_distinct(list.cells.size(), [&](size_t i) { return list.cells[i].key; });
+        make_canonical(list, max_cells_);
     }
 
     Summary finished() {

@@ -42,7 +42,7 @@ class ValueTable {
     void add(double x, size_t row) {
         const size_t at = slot_of(canonical_bits(x));
         ++slots_[at].count;
-        if (n_moments_) rows_->add_moments(row, moments_.data() + at * n_moments_);
+        if (n_moments_) rows_->with_adder([&](auto add) { add(row, moments_.data() + at * n_moments_); });
         if (2 * used_ > slots_.size()) grow();
     }
 

@@ -61,13 +61,14 @@ class CellWindows {
         picked.n_sampled = n_sampled;
     }
 
-    // The rows by value, so that nothing of them is read again after each sum is written.
-    void add_moments(const Rows rows, size_t begin, size_t n, const Picked& picked) {
+    void add_moments(const Rows& rows, size_t begin, size_t n, const Picked& picked) {
         double* const moments = moments_.data();
         const size_t n_moments = rows.n_moments();
-        for (size_t i = 0; i < n; ++i)
-            if (picked.cells[i] != Picked::kOutside)
-                rows.add_moments(begin + i, moments + picked.cells[i] * n_moments);
+        rows.with_adder([&](auto add) {
+            for (size_t i = 0; i < n; ++i)
+                if (picked.cells[i] != Picked::kOutside)
+                    add(begin + i, moments + picked.cells[i] * n_moments);
+        });
     }
 
     CellList sorted() const {

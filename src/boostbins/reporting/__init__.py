@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from boostbins.columns import read_table, summarize_column
 from boostbins.features import numbers_only, taken_out, target_values
 from boostbins.fit import checked_max_bins
-from boostbins.inputs import MOST_TARGETS, Floats, checked_target, class_targets, positive_weight
+from boostbins.inputs import MOST_TARGETS, Targets, checked_target, class_targets, positive_weight
 from boostbins.methods import METHODS, Method, looks_at_target, named_methods
 from boostbins.mixing import Choice
 from boostbins.reporting.facts import ColumnFacts, column_facts, percent
@@ -337,7 +337,7 @@ def report(
     return Report(tuple(ordered), tuple(found), tuple(budgets), table.n_rows, meaning, tuple(notes), title)
 
 
-def _target_numbers(values: NDArray[Any], name: str) -> tuple[Floats, str, int]:
+def _target_numbers(values: NDArray[Any], name: str) -> tuple[Targets, str, int]:
     """Return the target as numbers, the meaning of the mean that is shown, and the place of what it is the mean of."""
     if values.dtype.kind in "biuf":
         return checked_target(values.astype(np.float64), len(values), "y"), name, 0
