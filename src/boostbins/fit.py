@@ -236,16 +236,17 @@ def shared_bins(total: int, most: Sequence[int], worths: Sequence[float]) -> lis
     share = np.full(len(most), 1 / len(most))
     if worth_of.sum() > 0:
         share = (share + worth_of / worth_of.sum()) / 2
-    bins = np.minimum(np.maximum(share * total, MIN_BINS), limit)
-    for _ in range(len(most)):  # what some cannot use goes to the others, in proportion
-        free = bins < limit
-        left = total - bins.sum()
-        if not free.any() or abs(left) < 0.5:
-            break
-        bins[free] = np.clip(bins[free] + left * share[free] / share[free].sum(), MIN_BINS, limit[free])
+    low, high = 0.0, float((limit / share).max())  # of how much the shares are of, where each gets what it can use
+    for _ in range(100):
+        middle = (low + high) / 2
+        fits = np.clip(middle * share, MIN_BINS, limit).sum() <= total
+        low, high = (middle, high) if fits else (low, middle)
+    bins = np.clip(low * share, MIN_BINS, limit)
     whole = np.floor(bins).astype(int)
-    whole[np.argsort(whole - bins, kind="stable")[: max(int(total - whole.sum()), 0)]] += 1
-    return [int(n) for n in np.minimum(whole, limit)]
+    most_left = np.argsort(whole - bins, kind="stable")
+    most_left = most_left[whole[most_left] < limit[most_left]]
+    whole[most_left[: int(total - whole.sum())]] += 1
+    return [int(n) for n in whole]
 
 
 def cells_for(max_bins: int) -> int:

@@ -56,7 +56,7 @@ class Choice:
     def why(self) -> str:
         """Return the reason in words."""
         if not self.explained:
-            return "the target is constant"
+            return "the target is constant, or varies too little beside its size"
         share = f"explains {self.explained[self.chosen]:.3%} of the target"
         if self.chosen == self.usual:
             return f"{share}, and no other explains more beyond chance"
@@ -117,8 +117,8 @@ def worth(summary: ColumnSummary) -> float:
     """Return how much a column gains from bins, beside other columns: the number that it should get is proportional.
 
     With B bins by the best density the mean square that is lost is about ``worth**3 / (12 B**2)``: of the target's
-    mean, in units of its standard deviation; without a target, of the values, in units of theirs. Spread over columns
-    by their worth, bins lose least in all.
+    mean, in units of its standard deviation; without a target, of the values, in units of theirs. (Rows without a value
+    lose nothing.) Spread over columns by their worth, bins lose least in all.
     """
     if len(summary.points.weight) < 2:
         return 0.0
@@ -133,7 +133,9 @@ def worth(summary: ColumnSummary) -> float:
             return 0.0
         change = target.change(_mixed("even hybrid", column.densities()))
         change = change / np.sqrt(target.total / column.weight.sum())
-    return float((np.cbrt(column.between_weight / column.weight.sum()) * np.cbrt(change) ** 2).sum())
+    present = summary.weight / (summary.weight + sum(summary.apart_weight))
+    share = present * column.between_weight / column.weight.sum()
+    return float((np.cbrt(share) * np.cbrt(change) ** 2).sum())
 
 
 class _Column:
@@ -142,13 +144,22 @@ class _Column:
     def __init__(self, summary: ColumnSummary) -> None:
         points = summary.points
         self.low, self.high = points.low, points.high
-        # A row counts as one on average, whatever the weights add up to.
-        self.weight = points.weight * (summary.count / summary.weight)
+        self._weighted = not np.array_equal(points.weight, points.rows)
+        if self._weighted:
+            # Weights add up to the number of equal rows that would leave as much to chance (Kish 1965).
+            self._most = float(points.weight.max())
+            share = points.weight / self._most
+            self._rows_of_most = float(share.sum() / (share**2 / points.rows).sum())
+        self.weight = self.in_rows(points.weight)
         self.between_weight = (self.weight[:-1] + self.weight[1:]) / 2
         self.middle = points.middle
         with np.errstate(over="ignore"):
             distance = np.diff(self.middle)
         self.distance = distance if np.isfinite(distance).all() else self.middle[1:] / 2 - self.middle[:-1] / 2
+
+    def in_rows(self, weights: Floats) -> Floats:
+        """Return sums of weights, or of what they multiply, in units of rows."""
+        return weights / self._most * self._rows_of_most if self._weighted else weights
 
     def densities(self) -> list[Floats]:
         """Return those of rows and of spread."""
@@ -173,14 +184,15 @@ class _Target:
         if len(column.weight) > len(moments):  # the points of a crowded cell share its sums
             cell = np.searchsorted(summary.cell_ends[0], column.low, side="right") - 1
             moments = moments[cell] * (summary.points.weight / moments[cell, 0])[:, None]
-        if summary.count != summary.weight:
-            moments = moments * (summary.count / summary.weight)
+        moments = column.in_rows(moments)
         weight, *sums, squares = moments.sum(axis=0)
+        if not np.isfinite(squares):
+            raise ValueError("the target's squares, times the weights, add up to infinity: divide it by its maximum")
         mean = np.array(sums) / weight
         total = float(squares - np.square(mean).sum() * weight)
         self.total = total if total > _ROUNDING * squares else 0.0
         self.weight = column.weight
-        self._least = float(self.weight.min())
+        self._least = max(float(self.weight.min()), float(np.finfo(np.float64).tiny))
         self._before = _core.running_sums(moments, mean)  # a row for each point and the end
 
     def _held(self, ends: NDArray[np.intp]) -> tuple[Floats, Floats]:
@@ -242,7 +254,7 @@ class _Target:
                 before = self._before[both, 0]
                 shared = before[1:] - before[:-1]
                 mine, its = (held[n][0][np.searchsorted(ends[n][1:-1], both[:-1], side="right")] for n in (usual, name))
-                apart = n_bins[usual] + n_bins[name] - 2 * float((shared**2 / (mine * its)).sum())
+                apart = n_bins[usual] + n_bins[name] - 2 * float(((shared / mine) * (shared / its)).sum())
                 noise[name] = within * (2 * max(apart, 0.0)) ** 0.5 / self.total
         return explained, noise
 
