@@ -162,6 +162,18 @@ def test_a_total_of_bins_is_kept_to(library):
     assert again.fit(X, y).bins_ == model.bins_
 
 
+@of_each
+def test_a_total_is_shared_by_the_target_whatever_the_method(library):
+    X = np.random.default_rng(0).lognormal(0, 2, (3000, 2))
+    y = np.log(X[:, 0])
+    y = y > 0 if library in CLASSIFIERS else y
+    first, second = library.make(bin_method="kmeans", total_bins=80, **{library.budget: 100}).fit(X, y).bins_.n_bins
+    assert first > second + 20
+    for bad in (3, 80.0, "80"):
+        with pytest.raises(ValueError, match=rf"total_bins must be a whole number, at least 2 .*, got {bad!r}"):
+            library.make(bin_method="kmeans", total_bins=bad).fit(X, y)
+
+
 @pytest.mark.parametrize("library", [library for library in REGRESSORS if "Gradient" not in library.name], ids=str)
 def test_the_cuts_do_not_look_at_validation_sets(library):
     X, y = data()

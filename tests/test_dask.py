@@ -316,6 +316,13 @@ def test_auto_looks_at_the_target_on_a_cluster(client):
         one = getattr(module, name)(**params, bin_method="auto").fit(frame[FEATURES], frame["y"])
         assert model.bins_ == one.bins_
         assert model.bins_.choices == one.bins_.choices != {}
+        shared = getattr(boostbins.dask, name)(**params, bin_method="kmeans", total_bins=50)
+        shared.fit(parts[FEATURES], parts["y"])
+        one = getattr(module, name)(**params, bin_method="kmeans", total_bins=50).fit(frame[FEATURES], frame["y"])
+        assert shared.bins_ == one.bins_
+        assert sum(shared.bins_.n_bins) <= 50
+    found = boostbins.dask.fit_bins(parts[[*FEATURES, "y"]], "auto", y="y", total_bins=90)
+    assert found == fit_bins(frame[[*FEATURES, "y"]], "auto", y="y", total_bins=90)
     found = boostbins.dask.fit_bins(parts[[*FEATURES, "y"]], "auto", 40, y="y")
     assert found.choices == fit_bins(frame[[*FEATURES, "y"]], "auto", 40, y="y").choices
     with pytest.raises(TypeError, match="y must hold numbers"):

@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from functools import partial
 from statistics import NormalDist
 
 import naive
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boostbins import Bins, Choice, ColumnSummary, auto, fit_bins, hybrid, kmeans, optimal, summarize, supervised
+from boostbins import (
+    Binner,
+    Bins,
+    Choice,
+    ColumnSummary,
+    auto,
+    fit_bins,
+    hybrid,
+    kmeans,
+    optimal,
+    summarize,
+    supervised,
+)
 from boostbins.fit import shared_bins
-from boostbins.methods import FEW_BINS, find_cuts
+from boostbins.methods import FEW_BINS, find_cuts, looks_at_target
 from boostbins.mixing import BEYOND_CHANCE, MIXTURES, _placed, worth
 
 
@@ -127,7 +143,9 @@ def test_by_chance_alone_hardly_ever_another_is_taken():
     assert sum(choice.chosen != choice.usual for choice in taken) <= 3
 
 
-@pytest.mark.parametrize("weigh", [lambda r: np.where(r.random(1500) < 0.1, 10.0, 1.0), lambda r: r.lognormal(0, 2.5, 1500)])
+@pytest.mark.parametrize(
+    "weigh", [lambda r: np.where(r.random(1500) < 0.1, 10.0, 1.0), lambda r: r.lognormal(0, 2.5, 1500)]
+)
 def test_nor_where_few_rows_have_most_of_the_weight(weigh):
     taken = []
     for seed in range(60):
@@ -262,6 +280,43 @@ def test_classes_are_told_apart_not_ranked():
     assert len(fit_bins(x[:, None], "auto", 63, y=alone)[0]) == 62
 
 
+def test_numbers_may_come_as_objects():
+    x = lognormal()
+    y = np.round(np.log(x), 3)
+    expected = fit_bins(x[:, None], "auto", 63, y=y)
+    for same in (y.astype(object), np.array([Decimal(str(v)) for v in y]), y[:, None], pd.DataFrame({"y": y})):
+        assert fit_bins(x[:, None], "auto", 63, y=same).choices == expected.choices
+    names = np.where(y > 0, "a", "b")
+    assert fit_bins(x[:, None], "auto", 63, y=pd.DataFrame({"y": names})) == fit_bins(x[:, None], "auto", 63, y=names)
+
+
+def test_a_target_may_be_a_column_of_the_table():
+    x = lognormal()
+    names = np.where(np.log(x) > 0.3, "yes", "no")
+    expected = fit_bins({"x": x}, "auto", 63, y=names)
+    columns = {"x": x, "more": x, "answer": names}
+    for table in (columns, pd.DataFrame(columns), pa.table(columns)):
+        assert fit_bins(table, "auto", 63, y="answer", columns=["x"]) == expected
+        assert fit_bins(table, "auto", 63, y=names, columns=["x"]) == expected
+        assert fit_bins(table, "auto", 63, y=np.eye(2)[(names == "yes").astype(int)], columns=["x"]).names == ("x",)
+        with pytest.raises(ValueError, match="y: there is no column 'question'"):
+            fit_bins(table, "auto", y="question")
+        with pytest.raises(TypeError, match="sample_weight.* 'answer'.* must hold numbers"):
+            fit_bins(table, "auto", sample_weight="answer")
+
+
+def test_classes_of_parts_do_not_add_up_unless_they_are_the_same():
+    with pytest.raises(
+        TypeError, match=r"y must hold numbers, got dtype <U1: of classes, give whether a row is of each"
+    ):
+        summarize({"x": lognormal(2)}, y=["a", "b"])
+    x, labels = lognormal(), np.array(list("abcd"))[np.arange(4000) % 4]
+    flags = labels[:, None] == np.unique(labels)
+    assert fit_bins(iter([{"x": x[:7]}, {"x": x[7:]}]), "auto", 63, y=flags) == fit_bins({"x": x}, "auto", 63, y=labels)
+    parts = summarize({"x": x[:999]}, y=flags[:999]) + summarize({"x": x[999:]}, y=flags[999:])
+    assert fit_bins(parts, "auto", 63) == fit_bins({"x": x}, "auto", 63, y=labels)
+
+
 @pytest.mark.parametrize(
     ("y", "message"),
     [
@@ -272,6 +327,8 @@ def test_classes_are_told_apart_not_ranked():
         (np.ones((4000, 17)), "y must have 1 to 16 numbers per row, got 17"),
         (np.array([None, "a"] * 2000, object), "y has 2,000 missing values: remove those rows"),
         (np.array([None, 1] * 2000, object), "y must be finite, got nan"),
+        (pd.array(["a", pd.NA] * 2000, "string"), "y has 2,000 missing values: remove those rows"),
+        (pd.array([True, pd.NA] * 2000, "boolean"), "y must be finite, got nan"),
     ],
 )
 def test_a_bad_target_is_refused(y, message):
@@ -294,6 +351,19 @@ def test_a_function_of_ones_own_may_choose_and_look():
     x = lognormal()
     bins = fit_bins(x[:, None], mine, 63, y=np.log(x))
     assert bins.choices["x0"].chosen in MIXTURES
+    assert bins.observed(x[:, None]).choices == bins.choices
+
+    class Mine:
+        def cut(self, summary, max_bins):
+            return mine(summary, max_bins)
+
+    for other in (
+        partial(mine),
+        supervised(partial(lambda summary, max_bins: mine(summary, max_bins))),
+        supervised(Mine().cut),
+    ):
+        assert looks_at_target(other)
+        assert Binner(other, 63).fit(x[:, None], np.log(x)).bins_ == bins
 
 
 # ---- a total for all columns
@@ -312,6 +382,15 @@ def test_a_total_is_shared_by_what_columns_can_use(columns, total):
     bins = shared_bins(total, most, worths)
     assert all(2 <= n <= m for n, m in zip(bins, most, strict=True))
     assert sum(bins) == min(total, sum(most))
+
+
+def test_a_total_is_shared_by_the_target_whatever_the_method():
+    r = np.random.default_rng(0)
+    X = np.column_stack([r.lognormal(0, 2, 5000), r.lognormal(0, 2, 5000)])
+    y = np.log(X[:, 0])
+    shared = Binner("kmeans", total_bins=80).fit(X, y).bins_
+    assert shared == fit_bins(X, "kmeans", y=y, total_bins=80)
+    assert shared.n_bins[0] > shared.n_bins[1] + 20
 
 
 def test_a_total_is_kept_to_where_some_columns_cannot_have_less():

@@ -30,6 +30,54 @@ def dataset(X, y, **options):
     return boostbins.lightgbm.Dataset(X, y, **options)
 
 
+def test_lightgbm_takes_labels_as_classes_where_its_objective_does():
+    X, y = data()
+    train = dataset(X, y, bin_method="auto")
+
+    def objective(scores, data):
+        return scores - np.tile(data.get_label(), 3).reshape(scores.shape), np.ones_like(scores)
+
+    lgb.train({**QUIET, "objective": objective, "num_class": 3}, train, 1)
+    numbers = dataset(X, y, bin_method="auto", params=QUIET).construct()
+    assert train.bins_.choices == numbers.bins_.choices
+    for label in (np.full(len(y), 3.0), np.full(len(y), -1.0), np.full(len(y), 0.5)):
+        with pytest.raises(ValueError, match="label, of 3 classes, must hold whole numbers from 0 to 2, got"):
+            lgb.train({**QUIET, "objective": "softmax", "num_class": 3}, dataset(X, label, bin_method="auto"), 1)
+
+
+@pytest.mark.parametrize(
+    ("label", "n_classes", "message"),
+    [
+        ([1, 2, 3], 3, "label, of 3 classes, must hold whole numbers from 0 to 2, got 3"),
+        ([0, np.nan, 1], 3, "label must be finite, got nan"),
+        ([0, 1], 3, r"label must have one entry per row, shape \(3,\), got \(2,\)"),
+        ([0, 1, 2], "3", "n_classes must be a whole number, at least 1, got '3'"),
+        ([0, 1, 2], -3, "n_classes must be a whole number, at least 1, got -3"),
+    ],
+)
+def test_labels_that_number_no_classes_are_refused(label, n_classes, message):
+    X = np.arange(6.0).reshape(3, 2)
+    for given in (X, lambda: iter([X])):
+        with pytest.raises(ValueError, match=message if given is X else "label|n_classes"):
+            boostbins.xgboost.QuantileDMatrix(given, label, bin_method="auto", n_classes=n_classes)
+
+
+def test_catboost_takes_probabilities_as_numbers():
+    X, y = data()
+    share = 1 / (1 + np.exp(-y / y.std()))
+    expected = fit_bins(X.astype(np.float32), "auto", 40, y=share)
+    quiet = {"iterations": 1, "verbose": False, "allow_writing_files": False, "border_count": 39}
+    for params in ({"loss_function": "CrossEntropy"}, {"loss_function": "Logloss", "target_border": 0.5}):
+        model = boostbins.catboost.CatBoostClassifier(bin_method="auto", **quiet, **params).fit(X, share)
+        assert model.bins_.choices["x0"].explained == pytest.approx(dict(expected.choices["x0"].explained), rel=0.01)
+    which = np.digitize(y, np.quantile(y, [0.3, 0.6]))
+    flat, column = (
+        boostbins.catboost.CatBoostClassifier(bin_method="auto", **quiet).fit(X, labels).bins_
+        for labels in (which, pd.DataFrame({"y": which}))
+    )
+    assert flat.choices == column.choices
+
+
 def test_lightgbm_takes_max_bin_from_train_as_ever():
     X, y = data()
     train = dataset(X, y)

@@ -117,6 +117,9 @@ def test_weights_and_targets_are_columns(spark, frame, table):
     found = spark.fit_bins(chosen, max_bins=31, sample_weight="weight", y="byte", columns=names)
     assert found == boostbins.fit_bins(table, max_bins=31, sample_weight="weight", columns=names[:2])
     assert found.names == ("price.net", "int")
+    found = spark.fit_bins(chosen, total_bins=40, y="byte", columns=names)
+    assert found == boostbins.fit_bins(table, total_bins=40, y="byte", columns=names)
+    assert sum(found.n_bins) == 40
 
 
 def test_summaries_are_those_of_one_machine_and_can_be_added(spark, frame, table):
@@ -294,6 +297,10 @@ def test_auto_looks_at_the_label(spark, training, houses):
     chosen = {name: choice.chosen for name, choice in model.bins_.choices.items()}
     assert chosen == {name: choice.chosen for name, choice in one.bins_.choices.items()}
     assert set(chosen) == {"area", "sun"}
+    model = estimator.copy({estimator.total_bins: 20}).fit(training)
+    assert (
+        model.bins_.n_bins == XGBRegressor(bin_method="auto", total_bins=20, n_jobs=1, **OPTIONS).fit(X, y).bins_.n_bins
+    )
 
 
 def test_values_beyond_the_last_bin_are_not_missing(fitted, houses):

@@ -253,6 +253,7 @@ def test_files_of_other_columns_are_named(tmp_path, second, message):
     parquet.write_table(pa.table(second), tmp_path / "1.parquet")
     with pytest.raises(FileError, match=message):
         fit_bins(tmp_path)
+    assert fit_bins(tmp_path, columns=["a"]).names == ("a",)  # the way out
 
 
 def test_chunks_of_other_columns_are_named():
@@ -375,7 +376,7 @@ def test_progress_ends_at_the_files_size(table, tmp_path, small_batches):
     assert list(done) == sorted(done)
     assert len(done) > 5
     assert set(total) == {sum(path.stat().st_size for path in folder.iterdir())}
-    assert done[-1] == pytest.approx(total[-1], rel=0.01)
+    assert done[-1] == total[-1]
 
 
 # ---- saved summaries

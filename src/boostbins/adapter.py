@@ -18,7 +18,7 @@ from boostbins.cache import BinCache, cached_bins
 from boostbins.columns import ROWS_AT_ONCE, Column, SparseColumn, Table, is_array_like, is_sparse, read_table
 from boostbins.fit import fit_summary, fit_table
 from boostbins.inputs import MOST_TARGETS, Floats, Targets, checked_weight, numbered_classes, numbers_or_classes
-from boostbins.methods import MAX_BINS, MIN_BINS, Method, looks_at_target, method_named
+from boostbins.methods import MAX_BINS, MIN_BINS, Method, method_named, needs_target
 from boostbins.table_summary import TableSummary
 from boostbins.threads import each
 
@@ -95,6 +95,8 @@ _PARAMETERS = """
     bin_method : str, function, Bins or None
         "auto", "hybrid", "kmeans", "optimal", "quantile", "uniform", a function ``(summary, max_bins) -> cuts``, ready
         bins, or None for the library's own.{cache}
+    total_bins : int, optional
+        At most so many bins in all columns together, shared by what they gain; see `fit_bins`.
     **others
         The library's own; {budget}.
 
@@ -107,18 +109,15 @@ _PARAMETERS = """
 
 _CACHE = """
     bin_cache : None, "memory" or a folder
-        Where bins are kept for when the same is asked of the same data again.
-    total_bins : int, optional
-        At most so many bins in all columns together, shared by what they gain; see `fit_bins`."""
+        Where bins are kept for when the same is asked of the same data again."""
 
 
 def with_flag(budget: str, *, cached: bool = True, **more: Any) -> Callable[[type], type]:
     """Return a decorator for subclasses of a library's estimators: adds the flag's parameters, and more, to its own.
 
-    `budget` says in the documentation what limits the number of bins; `cached` is whether there is a bin_cache, and a
-    total of bins.
+    `budget` says in the documentation what limits the number of bins; `cached` is whether there is a bin_cache.
     """
-    own = {"bin_method": "kmeans", **({"bin_cache": None, "total_bins": None} if cached else {}), **more}
+    own = {"bin_method": "kmeans", **({"bin_cache": None} if cached else {}), "total_bins": None, **more}
 
     def decorated(cls: Any) -> type:
         cls._native_class = next(base for base in cls.__bases__ if not base.__module__.startswith("boostbins"))
@@ -366,7 +365,7 @@ def requested_bins(
     method = method_named(bin_method, "bin_method", " or Bins or None")
     check_budgets(budgets, limit)
     weight = None if sample_weight is None else _weight_that_counts(sample_weight, table.n_rows)
-    target = target_of(method, label, table.n_rows, n_classes)
+    target = target_of(label, table.n_rows, n_classes) if needs_target(method, total_bins) else None
     return cached_bins(
         bin_cache,
         table,
@@ -402,16 +401,17 @@ def summarized_bins(
     return fit_summary(summary, method, budgets, total_bins=total_bins, n_threads=n_threads, settle=rule.settle)
 
 
-def target_of(method: Any, label: Any, n_rows: int, n_classes: int | None = None) -> Targets | None:
-    """Return the target for the binning, if there is a label and the method looks at it."""
-    if label is None or not looks_at_target(method):
+def target_of(label: Any, n_rows: int, n_classes: int | None = None) -> Targets | None:
+    """Return the target for the binning, if there is a label."""
+    if label is None:
         return None
     values = np.asarray(label)
     if values.ndim == 2:
-        values = values[:, 0] if values.shape[1] == 1 else values[:, :MOST_TARGETS]
-    if values.ndim == 1 and n_classes is not None and values.dtype.kind in "biuf":
-        return numbered_classes(values, n_classes)
-    return numbers_or_classes(values, n_rows, "label")
+        values = values[:, :MOST_TARGETS]
+    target = numbers_or_classes(values, n_rows, "label")
+    if n_classes is not None and target.shape[1] == 1 and values.dtype.kind in "biuf":
+        return numbered_classes(target[:, 0], n_classes, "label")
+    return target
 
 
 def check_budgets(budgets: Sequence[int], limit: str) -> None:

@@ -322,7 +322,8 @@ class Bins:
         table = read_table(X, **read_options).matched(self.names)
         weight = None if sample_weight is None else checked_weight(sample_weight, table.n_rows, "sample_weight")
         summaries = (summarize_column(table, i, weight, max_cells=None) for i in range(len(table)))
-        return Bins(self.cuts, self.names, [bin_stats(s, c) for s, c in zip(summaries, self.cuts, strict=True)])
+        stats = [bin_stats(s, c) for s, c in zip(summaries, self.cuts, strict=True)]
+        return Bins(self.cuts, self.names, stats, [self.choices.get(name) for name in self.names])
 
     def table(self, column: int | str | None = None) -> Any:
         """Return what each bin holds, as a frame (pandas if installed, else polars or Arrow).

@@ -155,6 +155,12 @@ class _Borders:
         LIBRARY.compare(dict(zip(self.places, self.bins.cuts, strict=True)), _native_cuts(pool), self.bins.names)
 
 
+def _has_probabilities(params: Mapping[str, Any]) -> bool:
+    """Return whether a classifier's label is a number: a probability, or what a border makes a class."""
+    loss = str(params.get("loss_function"))
+    return loss.split(":")[0] == "CrossEntropy" or params.get("target_border") is not None
+
+
 def _borders(
     pool: cb.Pool,
     data: Any,
@@ -271,9 +277,11 @@ class _Flag(Flagged):
             X = dict(zip(pool.get_feature_names(), values.T, strict=True)) if hasattr(X, "columns") else values
         n_threads = threads_of(params.get("thread_count"))
         n_classes = None
-        if y is not None and isinstance(self, cb.CatBoostClassifier) and np.ndim(y) == 1:
-            classes, y = np.unique(np.asarray(y), return_inverse=True)
-            n_classes = len(classes)
+        if y is not None and isinstance(self, cb.CatBoostClassifier) and not _has_probabilities(params):
+            y = np.asarray(y)
+            if y.ndim == 1 or y.shape[1] == 1:
+                classes, y = np.unique(y, return_inverse=True)
+                n_classes, y = len(classes), y.reshape(-1)
         borders = _borders(pool, X, weight, y, self._flags(), params, n_threads, n_classes)
         if _texts_and_vectors(pool) or prepared["init_model"] is not None:
             if "_selecting" in self.__dict__:

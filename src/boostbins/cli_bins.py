@@ -15,7 +15,7 @@ from boostbins.bins import Bins
 from boostbins.columns import float_values
 from boostbins.features import check_none_missing, nearest, numbers_only, taken_out, target_values
 from boostbins.fit import fit_bins, summarize
-from boostbins.methods import looks_at_target
+from boostbins.methods import needs_target
 from boostbins.mixing import Choice
 from boostbins.reading import check_output, title_of
 from boostbins.screen import Screen, said
@@ -30,7 +30,7 @@ MEGABYTE = 10**6
 def run_fit(options: argparse.Namespace, screen: Screen) -> int:
     """Find bins, and write them to a file."""
     check_output(options.output, options.data)
-    y: Any = options.target if options.total_bins or looks_at_target(options.method) else None
+    y: Any = options.target if needs_target(options.method, options.total_bins) else None
     source: Any
     source, notes = _source(options, y)
     weight: Any = options.weight

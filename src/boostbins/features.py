@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boostbins.columns import float_values, is_array_like, is_sparse
+from boostbins.inputs import is_missing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,7 +53,7 @@ def _values(series: Any) -> NDArray[Any]:
 
 def _texts(series: Any) -> NDArray[Any]:
     """Return text or categories as objects, None for what is missing."""
-    values = [None if _is_missing(value) else value for value in series.to_list()]
+    values = [None if is_missing(value) else value for value in series.to_list()]
     return np.array([*values, None], object)[:-1]  # whatever they are, one dimension
 
 
@@ -66,15 +67,10 @@ def target_values(y: Any, n_rows: int) -> NDArray[Any]:
     elif values.dtype.kind in "mM":
         raise ValueError("the target holds dates or durations: make them numbers, e.g. days since the first")
     elif values.dtype == object:
-        check_none_missing(sum(_is_missing(value) for value in values))
+        check_none_missing(sum(is_missing(value) for value in values))
         if all(isinstance(value, numbers.Number) and not isinstance(value, bool | np.bool_) for value in values):
             return values.astype(np.float64)
     return values
-
-
-def _is_missing(value: Any) -> bool:
-    # Of what is missing, only None and pandas' NA are not unlike themselves; NA cannot even tell.
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
 
 
 def check_none_missing(n_missing: int) -> None:

@@ -10,11 +10,21 @@ import numpy as np
 
 from boostbins.bins import Bins
 from boostbins.columns import NonNumeric, Table, read_table, summarize_column
-from boostbins.inputs import Floats, Targets, numbers_or_classes, positive_weight
+from boostbins.inputs import Floats, Targets, checked_target, numbers_or_classes, positive_weight
 from boostbins.methods import MAX_BINS, MIN_BINS, Method, find_chosen, method_named
 from boostbins.mixing import Choice, worth
 from boostbins.stats import BinStats, bin_stats
-from boostbins.stream import RowNumbers, Stream, open_stream, peeked, summarize_stream
+from boostbins.stream import (
+    RowNumbers,
+    Stream,
+    as_table,
+    check_names,
+    open_stream,
+    peeked,
+    selected,
+    summarize_stream,
+    taken_apart,
+)
 from boostbins.summary import MAX_CELLS, ColumnSummary, checked_max_cells
 from boostbins.table_summary import TableSummary, summarize_table
 from boostbins.threads import WORTH_THREADS, Progress, checked_threads, each
@@ -81,7 +91,7 @@ def fit_bins(
     Bins(income: 63)
     """
     find = method_named(method)
-    source = _opened(X, columns, sample_weight, y)
+    source = _opened(X, columns)
     if isinstance(source, TableSummary):
         for argument, value in {"sample_weight": sample_weight, "y": y}.items():
             if value is not None:
@@ -100,6 +110,7 @@ def fit_bins(
             batches, max_cells=max_cells, n_threads=n_threads, progress=progress, size=source.size
         )
         return fit_summary(summary, find, max_bins, total_bins=total_bins, exact=exact, n_threads=n_threads)
+    source, sample_weight, y = _taken_apart(source, columns, sample_weight, y)
     table = read_table(source, non_numeric=non_numeric, dates_as_numbers=dates_as_numbers)
     _check_some(table.names)
     budgets = checked_max_bins(max_bins, table.names)
@@ -127,8 +138,10 @@ def summarize(
 
     Parameters
     ----------
-    X, sample_weight, n_threads, y, columns, non_numeric, dates_as_numbers, progress
+    X, sample_weight, n_threads, columns, non_numeric, dates_as_numbers, progress
         As for `fit_bins`.
+    y : array of shape (rows,) or (rows, targets), or the name of a column, optional
+        Numbers. Of classes, whether a row is of each, the same ones in all parts: ``labels[:, None] == classes``.
     max_cells : int or None
         Cells per column: enough for a quarter as many bins. None: every distinct value.
 
@@ -138,7 +151,7 @@ def summarize(
     TableSummary(3 rows; price: 2 distinct values)
     """
     max_cells = checked_max_cells(max_cells)
-    source = _opened(X, columns, sample_weight, y)
+    source = _opened(X, columns)
     if isinstance(source, TableSummary):
         return _chosen(source, columns)
     if isinstance(source, Stream):
@@ -147,9 +160,10 @@ def summarize(
             columns, beside, non_numeric=non_numeric, dates_as_numbers=dates_as_numbers, by_column=True
         )
         return summarize_stream(batches, max_cells=max_cells, n_threads=n_threads, progress=progress, size=source.size)
+    source, sample_weight, y = _taken_apart(source, columns, sample_weight, y)
     table = read_table(source, non_numeric=non_numeric, dates_as_numbers=dates_as_numbers)
     weight = None if sample_weight is None else positive_weight(sample_weight, table.n_rows, "sample_weight")
-    target = None if y is None else numbers_or_classes(y, table.n_rows, "y")
+    target = None if y is None else checked_target(y, table.n_rows, "y")  # texts of two parts may be other classes
     return summarize_table(table, weight, target, max_cells=max_cells, n_threads=n_threads)
 
 
@@ -226,10 +240,7 @@ def shared_bins(total: int, most: Sequence[int], worths: Sequence[float]) -> lis
     >>> shared_bins(100, [255, 255, 10], [3.0, 1.0, 1.0])
     [57, 33, 10]
     """
-    if isinstance(total, bool) or not isinstance(total, int | np.integer) or total < MIN_BINS * len(most):
-        raise ValueError(
-            f"total_bins must be a whole number, at least {MIN_BINS} for each of {len(most)} columns, got {total!r}"
-        )
+    checked_total(total, len(most))
     limit, worth_of = np.array(most, np.float64), np.array(worths)
     if limit.sum() <= total:
         return list(most)
@@ -249,6 +260,18 @@ def shared_bins(total: int, most: Sequence[int], worths: Sequence[float]) -> lis
     return [int(n) for n in whole]
 
 
+def checked_total(total: int, n_columns: int, taken: int = 0, taken_for: str = "") -> int:
+    """Return a total of bins that has some for each column, beside those that are taken."""
+    is_whole = isinstance(total, int | np.integer) and not isinstance(total, bool)
+    if not is_whole or total < MIN_BINS * n_columns + taken:
+        also = f" and {taken}{taken_for}" if taken else ""
+        raise ValueError(
+            f"total_bins must be a whole number, at least {MIN_BINS} for each of {n_columns} columns{also}, "
+            f"got {total!r}"
+        )
+    return total
+
+
 def cells_for(max_bins: int) -> int:
     """Return how many cells a summary needs to be cut into so many bins."""
     return max(MAX_CELLS, 4 * max_bins)
@@ -261,14 +284,25 @@ def _as_coarse(column: ColumnSummary, max_cells: int | None) -> ColumnSummary:
     return column + ColumnSummary([], max_cells=max_cells)
 
 
-def _opened(X: Any, columns: Sequence[str] | None, *beside: RowNumbers) -> Any:
-    """Return a summary, a stream, or a table: one in memory becomes a stream where columns are named."""
-    if isinstance(columns, str):
-        raise TypeError(f"columns must be a list of names, got {columns!r}")
+def _opened(X: Any, columns: Sequence[str] | None) -> Any:
+    """Return a summary, a stream, or a table in memory."""
+    check_names(columns)
     stream = X if isinstance(X, TableSummary) else open_stream(X)
-    if stream is None and (columns is not None or any(isinstance(value, str) for value in beside)):
-        stream = open_stream(lambda: iter([X]))
     return X if stream is None else stream
+
+
+def _taken_apart(
+    X: Any, columns: Sequence[str] | None, sample_weight: RowNumbers, y: RowNumbers
+) -> tuple[Any, RowNumbers, RowNumbers]:
+    """Return the columns to be cut of a table in memory, and the weights and targets that may be columns of it."""
+    beside = {"sample_weight": sample_weight, "y": y}
+    named = {argument: value for argument, value in beside.items() if isinstance(value, str)}
+    if named or columns is not None:
+        X = as_table(X)
+    X, values = taken_apart(X, named, texts=["y"])
+    if columns is not None:
+        X = selected(X, [name for name in columns if name not in named.values()])
+    return X, values.get("sample_weight", sample_weight), values.get("y", y)
 
 
 def _chosen(summary: TableSummary, columns: Sequence[str] | None) -> TableSummary:

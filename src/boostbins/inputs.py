@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -66,6 +68,11 @@ def checked_target(target: ArrayLike, n_rows: int, name: str) -> Targets:
         raise ValueError(f"{name} must have 1 to {MOST_TARGETS} numbers per row, got {values.shape[1]}")
     if values.dtype == bool:
         return np.ascontiguousarray(values)
+    if values.dtype.kind in "OSUT":
+        raise TypeError(
+            f"{name} must hold numbers, got dtype {values.dtype}: of classes, give whether a row is of each, as "
+            f"labels[:, None] == classes"
+        )
     numbers = real_numbers(values, name)
     if not np.isfinite(numbers).all():
         raise ValueError(f"{name} must be finite, got {numbers[~np.isfinite(numbers)][0]}: remove those rows")
@@ -78,10 +85,13 @@ def checked_target(target: ArrayLike, n_rows: int, name: str) -> Targets:
 def numbers_or_classes(target: ArrayLike, n_rows: int, name: str) -> Targets:
     """Return targets as `checked_target` does; texts and categories are taken as classes."""
     values = np.asarray(target)
-    if values.ndim != 1 or values.dtype.kind in "biufmM" or len(values) != n_rows:
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1 or values.dtype.kind not in "OSUT" or len(values) != n_rows:
         return checked_target(values, n_rows, name)
-    if values.dtype == object and all(v is None or isinstance(v, int | float | np.number) for v in values.tolist()):
-        return checked_target(values.astype(np.float64), n_rows, name)
+    if values.dtype == object and all(isinstance(v, Real | Decimal) or is_missing(v) for v in values.tolist()):
+        numbers = [float("nan") if is_missing(v) else float(v) for v in values.tolist()]
+        return checked_target(np.array(numbers), n_rows, name)
     return class_targets(values, name)
 
 
@@ -95,21 +105,34 @@ def class_targets(labels: ArrayLike, name: str) -> NDArray[np.bool_]:
     """
     values = np.asarray(labels)
     if values.dtype == object:
-        if missing := sum(value is None or value != value for value in values.tolist()):
+        if missing := sum(is_missing(value) for value in values.tolist()):
             raise ValueError(f"{name} has {missing:,} missing values: remove those rows")
         values = values.astype(str)
     classes, which = np.unique(values, return_inverse=True)
-    return numbered_classes(which.reshape(-1), len(classes))
+    return numbered_classes(which.reshape(-1), len(classes), name)
 
 
-def numbered_classes(numbers: NDArray[Any], n_classes: int) -> NDArray[np.bool_]:
+def numbered_classes(numbers: NDArray[Any], n_classes: int, name: str) -> NDArray[np.bool_]:
     """Return classes that are numbered from 0 as targets, as `class_targets` does."""
+    if isinstance(n_classes, bool) or not isinstance(n_classes, int | np.integer) or n_classes < 1:
+        raise ValueError(f"n_classes must be a whole number, at least 1, got {n_classes!r}")
+    odd = ~((numbers >= 0) & (numbers < n_classes) & (numbers == np.floor(numbers)))
+    if odd.any():
+        raise ValueError(
+            f"{name}, of {n_classes} classes, must hold whole numbers from 0 to {n_classes - 1}, got {numbers[odd][0]}"
+        )
     if n_classes <= 2:
         return numbers.astype(np.bool_)[:, None]
     place = np.minimum(numbers.astype(np.intp), MOST_TARGETS - 1)
     targets = np.zeros((len(numbers), min(n_classes, MOST_TARGETS)), np.bool_)
     targets[np.arange(len(numbers)), place] = True
     return targets
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether an object stands for a missing value."""
+    # Of these only None and pandas' NA are not unlike themselves; NA cannot even tell.
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
 
 
 def _row_numbers(values: ArrayLike, n_rows: int, name: str) -> Floats:

@@ -39,9 +39,10 @@ from boostbins.adapter import (
 from boostbins.bins import Bins
 from boostbins.cache import BinCache
 from boostbins.columns import Column, SparseColumn, Table, as_float32, dense, is_sparse, with_missing
+from boostbins.fit import checked_total
 from boostbins.inputs import Floats
 from boostbins.lightgbm_binary import cuts_by_place
-from boostbins.methods import looks_at_target
+from boostbins.methods import needs_target
 from boostbins.stream import Stream
 from boostbins.streamed import Rows, stream_of
 from boostbins.threads import Progress
@@ -63,6 +64,7 @@ _HEAVY = 0.7  # LightGBM's kSparseThreshold
 _SAMPLED = 200_000  # LightGBM's bin_construct_sample_cnt, if not given
 _BINARY_FILE = b"______LightGBM_Binary_File_Token______"
 _PER_ROW = ("label", "weight", "init_score")
+_OF_CLASSES = ("multiclass", "softmax", "multiclassova", "multiclass_ova", "ova", "ovr")  # LightGBM's objectives
 _LOOK_AT = 4096  # rows, to see whether a column is mostly zero
 
 
@@ -226,9 +228,8 @@ class Dataset(lgb.Dataset):
         """Set a reference Dataset whose cuts are those that the flag asks for, and return them."""
         assert self.bin_method is not None
         check_budgets([max(settings.max_bin - 3, 2)], f"max_bin={settings.max_bin}")
-        summary = rows.summarize(
-            settings.max_bin, settings.n_threads, self.progress, looks_at_target(self.bin_method), settings.n_classes
-        )
+        supervised = needs_target(self.bin_method, self.total_bins)
+        summary = rows.summarize(settings.max_bin, settings.n_threads, self.progress, supervised, settings.n_classes)
         extent = rows.extent
         budgets = budgets_of(extent, settings)
         bins = summarized_bins(
@@ -348,8 +349,8 @@ class Settings:
         self.zero_as_missing = self.is_on("zero_as_missing", False)
         self.missing_has_bin = self.is_on("use_missing", True) and not self.zero_as_missing
         self.n_threads = threads_of(self.get("num_threads", None))
-        n_classes = int(self.get("num_class", 1))
-        self.n_classes = n_classes if n_classes > 1 else None  # of what the label numbers
+        # What the label numbers. With an objective of one's own it may hold anything.
+        self.n_classes = int(self.get("num_class", 1)) if self.get("objective", None) in _OF_CLASSES else None
 
     def get(self, name: str, default: Any) -> Any:
         """Return a parameter."""
@@ -367,7 +368,10 @@ class Settings:
 
     def left_of(self, total_bins: int | None, budgets: Sequence[int]) -> int | None:
         """Return what is left of a total for values, without the bins of zeros and of missing values."""
-        return None if total_bins is None else total_bins - sum(self.max_bin - budget for budget in budgets)
+        if total_bins is None:
+            return None
+        taken = sum(self.max_bin - budget for budget in budgets)
+        return checked_total(total_bins, len(budgets), taken, " for zeros and missing values") - taken
 
     def check(self) -> None:
         """Refuse what contradicts cuts of our own."""

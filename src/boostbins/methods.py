@@ -163,11 +163,12 @@ def supervised(method: Method) -> Method:
 
     >>> @supervised
     ... def at_the_mean(summary, max_bins):
-    ...     return [float(np.average(summary.points.middle, weights=summary.target_sums[:, 1]))]
+    ...     low, high = summary.cell_ends
+    ...     return [float(np.average((low + high) / 2, weights=summary.target_sums[:, 1]))]
     >>> looks_at_target(at_the_mean), looks_at_target(kmeans)
     (True, False)
     """
-    method.supervised = True  # type: ignore[attr-defined]
+    getattr(method, "__func__", method).supervised = True  # type: ignore[union-attr]
     return method
 
 
@@ -177,7 +178,12 @@ supervised(auto)
 def looks_at_target(method: Any) -> bool:
     """Return whether a method, by its name or itself, or `functools.partial` of one, looks at the target."""
     function = METHODS.get(method) if isinstance(method, str) else method
-    return bool(getattr(getattr(function, "func", function), "supervised", False))
+    return any(getattr(f, "supervised", False) for f in (function, getattr(function, "func", None)))
+
+
+def needs_target(method: Any, total_bins: int | None) -> bool:
+    """Return whether cuts depend on the target: by the method, or by how a total is shared."""
+    return total_bins is not None or looks_at_target(method)
 
 
 def find_cuts(summary: ColumnSummary, method: Method, max_bins: int) -> Floats:

@@ -46,6 +46,7 @@ def fit_bins(
     *,
     y: str | None = None,
     columns: Sequence[str] | None = None,
+    total_bins: int | None = None,
     exact: bool = False,
     non_numeric: NonNumeric = "error",
     dates_as_numbers: bool = False,
@@ -56,7 +57,7 @@ def fit_bins(
     ----------
     df : pyspark.sql.DataFrame
         Null and NaN are missing. A column of vectors or arrays counts as one column per element, ``features[0]``, ...
-    method, max_bins, exact, non_numeric, dates_as_numbers
+    method, max_bins, total_bins, exact, non_numeric, dates_as_numbers
         As for `boostbins.fit_bins`.
     sample_weight, y : str, optional
         Names of columns, which are not binned. (With weights that are no whole numbers, sums are rounded by the
@@ -71,7 +72,9 @@ def fit_bins(
     if not source.names:
         raise ValueError("X has no columns to bin")
     max_cells = None if exact else max(cells_for(n) for n in checked_max_bins(max_bins, source.names))
-    return fit_summary(summarized(source, max_cells), find, max_bins, exact=exact, n_threads=n_threads)
+    return fit_summary(
+        summarized(source, max_cells), find, max_bins, total_bins=total_bins, exact=exact, n_threads=n_threads
+    )
 
 
 def summarize(

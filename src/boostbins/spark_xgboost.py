@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from boostbins.adapter import IN_FLOAT32, Ranges, checked_flag, summarized_bins, summarized_ranges
+from boostbins.adapter import FLAGS, IN_FLOAT32, Ranges, checked_flag, summarized_bins, summarized_ranges
 from boostbins.bins import Bins
 from boostbins.columns import Column, as_float32, with_missing
 from boostbins.fit import cells_for
-from boostbins.methods import Method, looks_at_target
+from boostbins.methods import Method, needs_target
 from boostbins.represent import for_raw_values
 from boostbins.spark_frames import (
     Source,
@@ -58,15 +58,16 @@ class _Binned(_SparkXGBEstimator):
         '"kmeans", "optimal", "quantile", "uniform", a function (summary, max_bins) -> cuts, ready Bins, or None for '
         "XGBoost's own cuts",
     )
+    total_bins = Param(Params._dummy(), "total_bins", "at most so many bins in all columns together, or None")
     _training: _Training | None = None
 
     def _set_xgb_params_default(self) -> None:
         super()._set_xgb_params_default()
-        self._setDefault(bin_method="kmeans")
+        self._setDefault(bin_method="kmeans", total_bins=None)
 
     def _gen_xgb_params_dict(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         params = super()._gen_xgb_params_dict(*args, **kwargs)
-        return {name: value for name, value in params.items() if name != "bin_method"}
+        return {name: value for name, value in params.items() if name not in FLAGS}
 
     def _fit(self, dataset: Any) -> Any:
         bin_method = self.getOrDefault(self.bin_method)
@@ -111,7 +112,8 @@ class _Binned(_SparkXGBEstimator):
         if "validation_indicator_col" in beside:
             rows = rows.where(~quoted(beside["validation_indicator_col"]))
         numbers = {"sample_weight": beside["weight_col"]} if "weight_col" in beside else {}
-        if looks_at_target(bin_method):
+        total_bins = self.getOrDefault(self.total_bins)
+        if needs_target(bin_method, total_bins):
             numbers["y"] = beside["label_col"]
         max_bin = self.getOrDefault("max_bin")
         max_bin = MAX_BIN if max_bin is None else max_bin
@@ -123,7 +125,12 @@ class _Binned(_SparkXGBEstimator):
                     f"them null, or clip them"
                 )
         bins = summarized_bins(
-            bin_method, summary, [max_bin - 1] * len(binned), rule=IN_FLOAT32, limit=f"max_bin={max_bin!r}"
+            bin_method,
+            summary,
+            [max_bin - 1] * len(binned),
+            total_bins=total_bins,
+            rule=IN_FLOAT32,
+            limit=f"max_bin={max_bin!r}",
         )
         return bins, summarized_ranges(summary)
 
@@ -182,6 +189,8 @@ class SparkXGBRegressor(_Binned, native.SparkXGBRegressor):
     bin_method : str, function, Bins or None
         "auto", "hybrid", "kmeans", "optimal", "quantile", "uniform", a function ``(summary, max_bins) -> cuts``, ready
         bins, or None for XGBoost's own.
+    total_bins : int, optional
+        At most so many bins in all columns together, shared by what they gain; see `fit_bins`.
     **others
         XGBoost's own; `max_bin` less one is the number of bins. Rows of `validation_indicator_col` have no say in the
         cuts, and weights have.

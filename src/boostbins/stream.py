@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
-from itertools import chain
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from boostbins.columns import Column, NonNumeric, Table, dense, float_values, read_table, unread_table
-from boostbins.inputs import Floats, checked_target, checked_weight, numbered_classes
+from boostbins.inputs import Floats, checked_target, checked_weight, numbered_classes, real_numbers
 from boostbins.reading import (
     STDIN,
     FileError,
@@ -115,7 +115,7 @@ class Stream:
         by_column : bool
             Whether a column may be read no sooner than a batch's table is asked for it, and each time that it is.
         """
-        _check_names(columns)
+        check_names(columns)
         given = {argument: value for argument, value in (beside or {}).items() if value is not None}
         named = {argument: value for argument, value in given.items() if isinstance(value, str)}
         arrays = {argument: _array(value, argument) for argument, value in given.items() if argument not in named}
@@ -137,9 +137,9 @@ class Stream:
                     empty, numbers = _taken_apart_unread(data, named)
                     table = unread_table(empty, data.num_rows, data.read_one, non_numeric, dates_as_numbers)
                 else:
-                    data, numbers = _taken_apart(_as_table(data), named)
+                    data, numbers = taken_apart(as_table(data), named)
                     if columns is not None:
-                        data = _selected(data, [name for name in columns if name not in named.values()])
+                        data = selected(data, [name for name in columns if name not in named.values()])
                     table = read_table(data, non_numeric=non_numeric, dates_as_numbers=dates_as_numbers)
                 table = table if names is None else table.matched(names)
             except FileError:  # says where already
@@ -246,7 +246,7 @@ def summarize_stream(
         n_rows = sum(batch.table.n_rows for batch in some)
         weights, targets = _beside(some, weight, checked_weight), _beside(some, target, checked_target)
         if targets is not None and n_classes is not None:
-            targets = numbered_classes(targets[:, 0], n_classes)
+            targets = numbered_classes(targets[:, 0], n_classes, target)
         names = some[0].table.names
         columns = columns or [GrowingSummary(max_cells) for _ in names]
 
@@ -308,7 +308,8 @@ def peeked(batches: Iterator[Batch]) -> tuple[tuple[str, ...], Iterator[Batch]]:
 # ---- chunks of any kind
 
 
-def _check_names(columns: Sequence[str] | None) -> None:
+def check_names(columns: Sequence[str] | None) -> None:
+    """Refuse what is no list of different names."""
     if isinstance(columns, str):
         raise TypeError(f"columns must be a list of names, got {columns!r}")
     if columns is not None and len(set(columns)) < len(columns):
@@ -318,7 +319,7 @@ def _check_names(columns: Sequence[str] | None) -> None:
 
 def _array(value: ArrayLike, argument: str) -> NDArray[Any]:
     array = np.asarray(value)
-    if array.ndim != 1:
+    if array.ndim == 0:
         raise ValueError(f"{argument} must be a column's name, or an array with one entry per row, got {value!r}")
     return array
 
@@ -332,7 +333,7 @@ def _n_rows(data: Any) -> int:
     return int(shape[0]) if shape else len(data[0]) if isinstance(data, list | tuple) and data else 1
 
 
-def _as_table(data: Any) -> Any:
+def as_table(data: Any) -> Any:
     """Return a chunk; Arrow's record batches as tables, which are frames."""
     if not hasattr(data, "to_struct_array") or hasattr(data, "to_batches"):
         return data
@@ -341,15 +342,18 @@ def _as_table(data: Any) -> Any:
     return pyarrow.Table.from_batches([data])
 
 
-def _taken_apart(data: Any, named: Mapping[str, str]) -> tuple[Any, dict[str, Floats]]:
-    """Return a chunk without the columns that stand beside the others, and these."""
+def taken_apart(data: Any, named: Mapping[str, str], texts: Sequence[str] = ()) -> tuple[Any, dict[str, NDArray[Any]]]:
+    """Return a table without the columns that stand beside the others, and these; of `texts`, they may be so."""
     if not named:
         return data, {}
     if isinstance(data, Mapping):
         for argument, name in named.items():
             if name not in data:
                 raise ValueError(f"{argument}: there is no column {name!r}")
-        numbers = {argument: np.asarray(data[name], np.float64) for argument, name in named.items()}
+        numbers = {argument: np.asarray(data[name]) for argument, name in named.items()}
+        for argument, values in numbers.items():
+            if argument not in texts:
+                numbers[argument] = real_numbers(values, f"{argument}, column {named[argument]!r},")
         return {name: column for name, column in data.items() if name not in named.values()}, numbers
     frame = _frame(data, next(iter(named)))
     numbers = {}
@@ -357,9 +361,12 @@ def _taken_apart(data: Any, named: Mapping[str, str]) -> tuple[Any, dict[str, Fl
         if name not in frame.columns:
             raise ValueError(f"{argument}: there is no column {name!r}")
         column = frame.get_column(name)
-        if not (column.dtype.is_numeric() or column.dtype.is_boolean()):
+        if column.dtype.is_numeric() or column.dtype.is_boolean():
+            numbers[argument] = float_values(column)
+        elif argument in texts:
+            numbers[argument] = np.array([*column.to_list(), None], object)[:-1]
+        else:
             raise TypeError(f"{argument}: column {name!r} must hold numbers, got {column.dtype}")
-        numbers[argument] = float_values(column)
     return frame.drop(list(dict.fromkeys(named.values()))).to_native(), numbers
 
 
@@ -368,10 +375,11 @@ def _taken_apart_unread(data: _Unread, named: Mapping[str, str]) -> tuple[Any, d
     if not named:
         return data.empty, {}
     beside = list(dict.fromkeys(named.values()))
-    return data.empty.drop_columns(beside), _taken_apart(data.read(beside), named)[1]
+    return data.empty.drop_columns(beside), taken_apart(data.read(beside), named)[1]
 
 
-def _selected(data: Any, columns: Sequence[str]) -> Any:
+def selected(data: Any, columns: Sequence[str]) -> Any:
+    """Return some columns of a table."""
     if isinstance(data, Mapping):
         if missing := [name for name in columns if name not in data]:
             raise ValueError(f"columns: there is no column {missing[0]!r}")
@@ -414,13 +422,15 @@ def _of_arrow(X: Any) -> Stream | None:
     from pyarrow import dataset
 
     if isinstance(X, pyarrow.RecordBatchReader):
-        names, kinds = _kinds([(X.schema, "X")])
+        names = tuple(columns_of(X.schema, "X"))
+        kinds = _kinds([(X.schema, "X")], names)
         return Stream(
             lambda columns: (_Chunk(_as_told(b, columns or names, kinds), b.nbytes, "X") for b in X), names, once=True
         )
     if not isinstance(X, dataset.Dataset):
         return None
-    names, kinds = _kinds([(X.schema, "X")])
+    names = tuple(columns_of(X.schema, "X"))
+    kinds = _kinds([(X.schema, "X")], names)
 
     def chunks(columns: Sequence[str] | None) -> Iterator[_Chunk]:
         chosen = list(columns or names)
@@ -453,10 +463,12 @@ def _of_files(paths: Sequence[str]) -> Stream:
     if find_spec("pyarrow") is None:
         raise ImportError(f"{paths[0]} is read by pyarrow, which is not installed: pip install 'boostbins[files]'")
     files = [_opened(file) for path in paths for file in expanded(path)]
-    names, kinds = _kinds([(file.schema, file.name) for file in files])
+    schemas = [(file.schema, file.name) for file in files]
+    names, *_ = [tuple(columns_of(*schema)) for schema in schemas]
 
     def chunks(columns: Sequence[str] | None, by_column: bool = False) -> Iterator[_Chunk]:
         chosen = list(columns or names)
+        kinds = _kinds(schemas, chosen)
         for file in files:
             for data, size, where in ((by_column and file.by_column) or file.chunks)(chosen):
                 yield _Chunk(_as_told(data, chosen, kinds), size, where)
@@ -470,20 +482,20 @@ def _of_files(paths: Sequence[str]) -> Stream:
     )
 
 
-def _kinds(schemas: Sequence[tuple[Any, str]]) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """Return the names of the columns, the same in all files, and the types of those that hold something."""
+def _kinds(schemas: Sequence[tuple[Any, str]], columns: Sequence[str]) -> dict[str, Any]:
+    """Return the types of those of some columns that hold something: all files must agree on these."""
     import pyarrow
 
     first, origin = schemas[0]
-    names = tuple(columns_of(first, origin))
+    all_of_them = set(columns) == set(columns_of(first, origin))
     kinds: dict[str, tuple[Any, str]] = {}
     for schema, file in schemas:
         there = columns_of(schema, file)
-        if odd := [name for name in names if name not in there]:
+        if odd := [name for name in columns if name not in there]:
             raise FileError(f"{file} has no column {odd[0]!r}, which {origin} has")
-        if odd := [name for name in there if name not in names]:
+        if all_of_them and (odd := [name for name in there if name not in columns]):
             raise FileError(f"{file} has a column {odd[0]!r}, which {origin} has not")
-        for name in names:
+        for name in columns:
             kind = schema.field(name).type
             if pyarrow.types.is_null(kind):
                 continue
@@ -492,7 +504,7 @@ def _kinds(schemas: Sequence[tuple[Any, str]]) -> tuple[tuple[str, ...], dict[st
                 raise FileError(
                     f"column {name!r} is {known} in {where}, and {kind} in {file}: convert one of them, or leave it out"
                 )
-    return names, {name: kind for name, (kind, _) in kinds.items()}
+    return {name: kind for name, (kind, _) in kinds.items()}
 
 
 def _family(kind: Any) -> str:
@@ -511,7 +523,7 @@ def _as_told(data: Any, columns: Sequence[str], kinds: Mapping[str, Any]) -> Any
         return data._replace(
             empty=_as_told(data.empty, columns, kinds), read=lambda some: _as_told(data.read(some), some, kinds)
         )
-    table = _as_table(data).select(list(columns))
+    table = as_table(data).select(list(columns))
     for place, field in enumerate(table.schema):
         if pyarrow.types.is_null(field.type):
             kind = kinds.get(field.name, pyarrow.float64())
@@ -580,7 +592,7 @@ def _parquet(name: str, state: tuple[int, int, int]) -> _File:
         raise FileError(f"{name} is not a whole Parquet file: {first_line(error)}") from None
     n_groups = metadata.num_row_groups
     rows = [metadata.row_group(i).num_rows for i in range(n_groups)]
-    per_row = state[0] / max(sum(rows), 1)
+    before = [0, *accumulate(rows)]  # each row group, and in all
     mine = threading.local()  # a reader is not for two threads
 
     def opened() -> Any:
@@ -593,6 +605,9 @@ def _parquet(name: str, state: tuple[int, int, int]) -> _File:
     def not_read(groups: range, error: BaseException) -> FileError:
         return FileError(f"{where(groups)} cannot be read: {first_line(error)}")
 
+    def size_of(first: int, last: int) -> int:  # of rows, so that all add up to the file
+        return int(state[0] * last // before[-1] - state[0] * first // before[-1])
+
     def check_rows(groups: range, n: int) -> None:
         if n != (known := sum(rows[i] for i in groups)):
             raise FileError(f"{where(groups)} has {n:,} rows, and should have {known:,}: write it again")
@@ -603,8 +618,9 @@ def _parquet(name: str, state: tuple[int, int, int]) -> _File:
         try:
             with opened() as file:
                 for batch in file.iter_batches(_rows_at_once(len(columns)), row_groups=alone, columns=columns):
+                    first = before[group] + seen
                     seen += batch.num_rows
-                    yield _Chunk(batch, int(batch.num_rows * per_row), where(alone))
+                    yield _Chunk(batch, size_of(first, first + batch.num_rows), where(alone))
         except (pyarrow.ArrowException, OSError) as error:
             raise not_read(alone, error) from None
         check_rows(alone, seen)
@@ -633,7 +649,7 @@ def _parquet(name: str, state: tuple[int, int, int]) -> _File:
         for groups in _runs(rows, _ROWS_AT_A_VISIT):
             n_rows = sum(rows[i] for i in groups)
             unread = _Unread(schema.empty_table(), n_rows, partial(read, groups))
-            yield _Chunk(unread, int(n_rows * per_row), where(groups))
+            yield _Chunk(unread, size_of(before[groups[0]], before[groups[-1] + 1]), where(groups))
 
     # With fewer rows a column is a small piece of the file, and a disk is slow to find many of those; with more, one
     # column is more than a batch.

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from boostbins import _core
-from boostbins.inputs import Floats, Targets, checked_weight, numbers_or_classes, numeric_column
+from boostbins.inputs import Floats, Targets, checked_target, checked_weight, numeric_column
 
 _Tuple = TypeVar("_Tuple", bound=tuple[Any, ...])
 
@@ -61,7 +61,7 @@ class ColumnSummary:
     weight : array of shape (n,), optional
         Non-negative; a row of weight 0 is as good as absent.
     target : array of shape (n,) or (n, targets), optional
-        Summed up per cell, for methods that look at it. Texts are taken as classes: a target for each.
+        Summed up per cell, for methods that look at it. Of classes: whether a row is of each.
     max_cells : int or None
         None: as many as there are distinct values, so that everything is exact. (A cell never spans two
         exponents: values of very many scales may take up to 4,094 cells, even if that is more.)
@@ -87,7 +87,7 @@ class ColumnSummary:
     ) -> None:
         values = numeric_column(column)
         weights = None if weight is None else checked_weight(weight, len(values), "weight")
-        targets = None if target is None else numbers_or_classes(target, len(values), "target")
+        targets = None if target is None else checked_target(target, len(values), "target")
         self.max_cells = checked_max_cells(max_cells)
         self._state = _frozen(_summarized(values, weights, targets, self.max_cells or _UNBOUNDED))
 

@@ -12,6 +12,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+_SET_ELSEWHERE = {
+    "bin_method": "it is set by methods",
+    "bin_cache": "each fit finds its own bins, and its time is told",
+    "total_bins": "the methods are compared with the same limit for each column, max_bins",
+    **dict.fromkeys(("max_bin", "max_bins", "border_count"), "it is set by max_bins"),
+}
+
+
 @dataclass(frozen=True)
 class Trainer:
     """A library as it is trained here: by boostbins' estimators, with the library's own defaults."""
@@ -44,9 +52,8 @@ class Trainer:
         if not isinstance(params, Mapping):
             raise TypeError(f"params must be a dict of the library's parameters, got {params!r}")
         for name in params:
-            if name in ("bin_method", "bin_cache", "total_bins", "max_bin", "max_bins", "border_count"):
-                instead = "methods" if name.startswith("bin_") else "max_bins"
-                raise ValueError(f"params must not hold {name!r}: it is set by {instead}")
+            if name in _SET_ELSEWHERE:
+                raise ValueError(f"params must not hold {name!r}: {_SET_ELSEWHERE[name]}")
         return {self.aliases.get(name, name): value for name, value in params.items()}
 
     def data(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from boostbins.bins import Codes
 from boostbins.fit import fit_bins
-from boostbins.methods import Method, looks_at_target
+from boostbins.methods import Method, needs_target
 
 try:
     from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
@@ -89,7 +89,7 @@ class Binner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             self.max_bins,
             sample_weight,
             self.n_threads,
-            y=y if looks_at_target(self.method) else None,
+            y=y if needs_target(self.method, self.total_bins) else None,
             total_bins=self.total_bins,
             exact=self.exact,
         )

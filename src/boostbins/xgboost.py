@@ -40,7 +40,7 @@ from boostbins.bins import Bins
 from boostbins.cache import BinCache
 from boostbins.columns import Column, Table, as_float32, is_sparse, rest_missing, with_missing
 from boostbins.inputs import Floats
-from boostbins.methods import looks_at_target
+from boostbins.methods import needs_target
 from boostbins.stream import RowNumbers, Stream
 from boostbins.streamed import Rows, stream_of
 from boostbins.threads import Progress
@@ -276,7 +276,7 @@ class _Streamed:
         if self.ref is None and asked.method is not None:
             check_budgets([self.max_bin - 1], f"max_bin={self.max_bin}")  # before anything is read
             n_threads = threads_of(self.options.get("nthread"))
-            supervised = looks_at_target(asked.method)
+            supervised = needs_target(asked.method, asked.total)
             summary = self.rows.summarize(self.max_bin, n_threads, progress, supervised, asked.n_classes)
             self.bins = summarized_bins(
                 asked.method, summary, [self.max_bin - 1] * len(summary), total_bins=asked.total, rule=IN_FLOAT32,

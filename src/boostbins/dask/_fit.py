@@ -31,6 +31,7 @@ def fit_bins(
     *,
     y: Any = None,
     columns: Sequence[str] | None = None,
+    total_bins: int | None = None,
     exact: bool = False,
     non_numeric: NonNumeric = "error",
     dates_as_numbers: bool = False,
@@ -38,13 +39,13 @@ def fit_bins(
 ) -> Bins:
     """Return bins for every column of a Dask collection, the same as `boostbins.fit_bins` of all its rows in memory.
 
-    No rows are moved: what comes back from the cluster is the bins.
+    No rows are moved: what comes back from the cluster is the bins (with `total_bins`, the summaries).
 
     Parameters
     ----------
     X : Dask DataFrame or Array
         In any partitions.
-    method, max_bins, columns, exact, non_numeric, dates_as_numbers
+    method, max_bins, columns, total_bins, exact, non_numeric, dates_as_numbers
         As for `boostbins.fit_bins`.
     sample_weight, y : name of a column, or Dask Series or Array with the partitions of X, optional
     client : distributed.Client, optional
@@ -67,9 +68,10 @@ def fit_bins(
     max_cells = None if exact else max(map(cells_for, budgets.values()))
 
     def cut(summary: TableSummary, extent: Ranges) -> Bins:
-        return fit_summary(summary, find, [budgets[name] for name in summary.names], exact=exact, n_threads=1)
+        own = [budgets[name] for name in summary.names]
+        return fit_summary(summary, find, own, total_bins=total_bins, exact=exact, n_threads=1)
 
-    return _joined([bins for bins, _ in _cut_on_cluster(parts, cut, max_cells, client)])
+    return _cut_on_cluster(parts, cut, max_cells, client, together=total_bins is not None)[0]
 
 
 def summarize(
@@ -101,9 +103,7 @@ def summarize(
     parts = opened(
         X, columns, {"sample_weight": sample_weight, "y": y}, non_numeric=non_numeric, dates_as_numbers=dates_as_numbers
     )
-    check = dask.delayed(partial(_some_rows, weighted="sample_weight" in parts.beside))
-    found = computed([check(part) for part in _summed(parts, max_cells)], client)
-    return TableSummary([c for part in found for c in part.summary], [n for part in found for n in part.summary.names])
+    return _fetched(parts, max_cells, client).summary
 
 
 def requested_bins(
@@ -112,20 +112,23 @@ def requested_bins(
     cut: Callable[[str | Method | Bins, TableSummary, Ranges], Bins],
     max_bin: int,
     client: Any,
+    *,
+    together: bool,
 ) -> tuple[Bins, Ranges]:
     """Return the bins that an estimator's flag asks for, found on the cluster, and the ranges of the columns.
 
-    `cut` makes them of a summary and the ranges, of some columns; ready bins are only made to fit the ranges.
+    `cut` makes them of a summary and the ranges, of some columns, or of all together; ready bins are only made to fit
+    the ranges.
     """
     assert bin_method is not None
     if not isinstance(bin_method, Bins):
-        found = _cut_on_cluster(parts, partial(cut, bin_method), cells_for(max_bin), client)
-        return _joined([bins for bins, _ in found]), _side_by_side([extent for _, extent in found])
+        return _cut_on_cluster(parts, partial(cut, bin_method), cells_for(max_bin), client, together=together)
     extents = computed([dask.delayed(_extent)(part) for part in _summed(parts, 0)], client)
     extent = _side_by_side(extents)
     names = parts.reader.names
     if parts.reader.dtypes is None and len(bin_method) == len(names):  # an array has no names of its own
-        bin_method = Bins(bin_method.cuts, names, bin_method.stats)
+        choices = [bin_method.choices.get(name) for name in bin_method.names]
+        bin_method = Bins(bin_method.cuts, names, bin_method.stats, choices)
     return cut(bin_method, _empty(names, None), extent), extent
 
 
@@ -149,10 +152,24 @@ class _Part(NamedTuple):
 
 
 def _cut_on_cluster(
-    parts: Parts, cut: Callable[[TableSummary, Ranges], Bins], max_cells: int | None, client: Any
-) -> list[tuple[Bins, Ranges]]:
+    parts: Parts, cut: Callable[[TableSummary, Ranges], Bins], max_cells: int | None, client: Any, *, together: bool
+) -> tuple[Bins, Ranges]:
+    """Return bins and ranges: cut on the cluster some columns at a time, or here, where all are needed together."""
+    if together:
+        whole = _fetched(parts, max_cells, client)
+        return cut(*whole), whole.extent
     fit = dask.delayed(partial(_fitted, cut=cut, weighted="sample_weight" in parts.beside))
-    return computed([fit(part) for part in _summed(parts, max_cells)], client)
+    found = computed([fit(part) for part in _summed(parts, max_cells)], client)
+    return _joined([bins for bins, _ in found]), _side_by_side([extent for _, extent in found])
+
+
+def _fetched(parts: Parts, max_cells: int | None, client: Any) -> _Part:
+    """Return what is known of all columns."""
+    check = dask.delayed(partial(_some_rows, weighted="sample_weight" in parts.beside))
+    found = computed([check(part) for part in _summed(parts, max_cells)], client)
+    names = [name for part in found for name in part.summary.names]
+    summary = TableSummary([column for part in found for column in part.summary], names)
+    return _Part(summary, _side_by_side([part.extent for part in found]))
 
 
 def _fitted(part: _Part, cut: Callable[[TableSummary, Ranges], Bins], weighted: bool) -> tuple[Bins, Ranges]:

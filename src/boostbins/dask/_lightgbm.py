@@ -29,7 +29,7 @@ from boostbins.dask._lightgbm_model import FIRST, in_raw_values
 from boostbins.dask._parts import Replaced, checked_collection, features
 from boostbins.dask._training import with_numbers
 from boostbins.lightgbm import LIBRARY, Settings, budgets_of, rule_of
-from boostbins.methods import Method, looks_at_target
+from boostbins.methods import Method, needs_target
 from boostbins.table_summary import TableSummary
 
 __all__ = ["LGBMClassifier", "LGBMRanker", "LGBMRegressor"]
@@ -52,12 +52,14 @@ class _Coded(Flagged):
         settings = Settings(params)
         _check(settings, kwargs)
         X = checked_collection(X)
-        beside = {"sample_weight": kwargs.get("sample_weight"), "y": y if looks_at_target(self.bin_method) else None}
+        total = self.total_bins
+        target = y if needs_target(self.bin_method, total) else None
+        beside = {"sample_weight": kwargs.get("sample_weight"), "y": target}
         parts = features(X, beside, (), "make it numbers")
         if X.ndim == 2 and parts.reader.dtypes is None and X.dtype not in (np.float32, np.float64):
             parts = parts.seen(as_float32)
-        cut = partial(_cut, settings=settings)
-        bins, extent = requested_bins(self.bin_method, parts, cut, settings.max_bin, client)
+        cut = partial(_cut, settings=settings, total_bins=total)
+        bins, extent = requested_bins(self.bin_method, parts, cut, settings.max_bin, client, together=total is not None)
         numbers = Replaced(parts.whole_reader, partial(_codes, bins=bins, missing=extent.missing))
         X, y, kwargs = with_numbers(X, y, kwargs, numbers, client)
         needed = _needed(bins, extent)
@@ -137,9 +139,19 @@ def _check(settings: Settings, kwargs: dict[str, Any]) -> None:
 # ---- bins and codes
 
 
-def _cut(bin_method: str | Method | Bins, summary: TableSummary, extent: Ranges, settings: Settings) -> Bins:
-    budgets, limit = budgets_of(extent, settings), f"max_bin={settings.max_bin}"
-    return summarized_bins(bin_method, summary, budgets, rule=rule_of(extent), limit=limit, n_threads=1)
+def _cut(
+    bin_method: str | Method | Bins, summary: TableSummary, extent: Ranges, settings: Settings, total_bins: int | None
+) -> Bins:
+    budgets = budgets_of(extent, settings)
+    return summarized_bins(
+        bin_method,
+        summary,
+        budgets,
+        total_bins=settings.left_of(total_bins, budgets),
+        rule=rule_of(extent),
+        limit=f"max_bin={settings.max_bin}",
+        n_threads=1,
+    )
 
 
 def _codes(table: Table, bins: Bins, missing: NDArray[np.bool_]) -> NDArray[np.float32]:

@@ -20,7 +20,7 @@ from boostbins.columns import Column, as_float32, with_missing
 from boostbins.dask._fit import requested_bins
 from boostbins.dask._parts import Replaced, checked_collection, features
 from boostbins.dask._training import with_numbers
-from boostbins.methods import Method, looks_at_target
+from boostbins.methods import Method, needs_target
 from boostbins.represent import for_raw_values, represented
 from boostbins.table_summary import TableSummary
 from boostbins.xgboost import MAX_BIN, check_takes_cuts, last_thresholds
@@ -40,14 +40,15 @@ class _Represented(Flagged):
         if kwargs.get("xgb_model") is not None:
             raise ValueError("xgb_model has thresholds of its own: leave it out, or give bin_method=None")
         X, client = checked_collection(X), this.client
-        max_bin = MAX_BIN if this.max_bin is None else int(this.max_bin)
+        max_bin, total = MAX_BIN if this.max_bin is None else int(this.max_bin), self.total_bins
         parts = features(
             X,
-            {"sample_weight": kwargs.get("sample_weight"), "y": y if looks_at_target(self.bin_method) else None},
+            {"sample_weight": kwargs.get("sample_weight"), "y": y if needs_target(self.bin_method, total) else None},
             _categorical(this, X),
             "make it numbers, or categorical with enable_categorical=True",
         ).seen(partial(_seen, missing=this.missing))
-        bins, extent = requested_bins(self.bin_method, parts, partial(_cut, max_bin=max_bin), max_bin, client)
+        cut = partial(_cut, max_bin=max_bin, total_bins=total)
+        bins, extent = requested_bins(self.bin_method, parts, cut, max_bin, client, together=total is not None)
         _check_finite(extent, bins)
         numbers = Replaced(parts.whole_reader, partial(represented, bins=bins, low=extent.low))
         X, y, kwargs = with_numbers(X, y, kwargs, numbers, client)
@@ -103,9 +104,18 @@ def _seen(column: Column, missing: float | None) -> Column:
     return column if missing is None or np.isnan(missing) else with_missing(float(np.float32(missing)))(column)
 
 
-def _cut(bin_method: str | Method | Bins, summary: TableSummary, extent: Ranges, max_bin: int) -> Bins:
-    budgets = [max_bin - 1] * len(summary)
-    return summarized_bins(bin_method, summary, budgets, rule=IN_FLOAT32, limit=f"max_bin={max_bin}", n_threads=1)
+def _cut(
+    bin_method: str | Method | Bins, summary: TableSummary, extent: Ranges, max_bin: int, total_bins: int | None
+) -> Bins:
+    return summarized_bins(
+        bin_method,
+        summary,
+        [max_bin - 1] * len(summary),
+        total_bins=total_bins,
+        rule=IN_FLOAT32,
+        limit=f"max_bin={max_bin}",
+        n_threads=1,
+    )
 
 
 def _check_finite(extent: Ranges, bins: Bins) -> None:
