@@ -19,7 +19,7 @@ import pyarrow.parquet
 import pytest
 
 import boostbins
-from boostbins import Bins, fit_bins, stream
+from boostbins import Bins, chunks, fit_bins, stream
 from boostbins.cli import main
 from boostbins.reading import read_files
 from boostbins.trainers import TRAINERS
@@ -249,8 +249,9 @@ def test_the_demo_with_each_library(tmp_path, library):
 
 @pytest.fixture
 def parts(tmp_path, monkeypatch):
-    monkeypatch.setattr(stream, "_MOST_ROWS", 700)
-    monkeypatch.setattr(stream, "_FEWEST_ROWS", 500)
+    monkeypatch.setattr(chunks, "_MOST_ROWS", 700)
+    monkeypatch.setattr(chunks, "_FEWEST_ROWS", 500)
+    monkeypatch.setattr(stream, "_ROWS_TOGETHER", 500)
     rng = np.random.default_rng(0)
     n = 4000
     days = np.datetime64("2020-01-01") + rng.integers(0, 900, n).astype("timedelta64[D]")

@@ -23,6 +23,7 @@ ORDER = [
     "columns",
     "table_summary",
     "reading",
+    "chunks",
     "stream",
     "stats",
     "bins",

@@ -15,7 +15,7 @@ import pytest
 import xgboost as xgb
 from pyarrow import parquet
 
-from boostbins import fit_bins, stream
+from boostbins import chunks, fit_bins, stream
 from boostbins import lightgbm as our_lightgbm
 from boostbins import xgboost as our_xgboost
 from boostbins.reading import FileError
@@ -30,8 +30,9 @@ needs_extmem = pytest.mark.skipif(our_xgboost.LIBRARY.is_before("3"), reason="XG
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch):
-    monkeypatch.setattr(stream, "_MOST_ROWS", 4_099)
-    monkeypatch.setattr(stream, "_FEWEST_ROWS", 1_000)
+    monkeypatch.setattr(chunks, "_MOST_ROWS", 4_099)
+    monkeypatch.setattr(chunks, "_FEWEST_ROWS", 1_000)
+    monkeypatch.setattr(stream, "_ROWS_TOGETHER", 1_000)
 
 
 @pytest.fixture(scope="module")

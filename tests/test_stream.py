@@ -23,7 +23,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import csv, feather, parquet
 
-from boostbins import ColumnSummary, TableSummary, fit_bins, stream, summarize, summary
+from boostbins import ColumnSummary, TableSummary, chunks, fit_bins, stream, summarize, summary
 from boostbins.reading import FileError
 from boostbins.summary import MAX_CELLS, GrowingSummary
 
@@ -48,9 +48,10 @@ def bins(table):
 
 @pytest.fixture
 def small_batches(monkeypatch):
-    monkeypatch.setattr(stream, "_MOST_ROWS", 9_973)
-    monkeypatch.setattr(stream, "_FEWEST_ROWS", 5_000)
-    monkeypatch.setattr(stream, "_ROWS_AT_A_VISIT", 15_000)
+    monkeypatch.setattr(chunks, "_MOST_ROWS", 9_973)
+    monkeypatch.setattr(chunks, "_FEWEST_ROWS", 5_000)
+    monkeypatch.setattr(stream, "_ROWS_TOGETHER", 5_000)
+    monkeypatch.setattr(chunks, "_ROWS_AT_A_VISIT", 15_000)
 
 
 def written(table, folder, n_files=3, kind="parquet"):
@@ -80,9 +81,9 @@ def test_files_have_the_cuts_of_memory(table, bins, tmp_path, small_batches, n_t
 
 
 @pytest.mark.parametrize("row_group_size", [997, 40_000, N])
-@pytest.mark.parametrize("batch", [stream._BATCH, 8 * 30_000], ids=["by column", "larger groups by row"])
+@pytest.mark.parametrize("batch", [chunks._BATCH, 8 * 30_000], ids=["by column", "larger groups by row"])
 def test_row_groups_of_any_size_have_them(table, bins, tmp_path, monkeypatch, row_group_size, batch):
-    monkeypatch.setattr(stream, "_BATCH", batch)
+    monkeypatch.setattr(chunks, "_BATCH", batch)
     parquet.write_table(table, tmp_path / "a.parquet", row_group_size=row_group_size)
     assert fit_bins(tmp_path / "a.parquet") == bins
 
@@ -94,7 +95,7 @@ def test_every_method_has_them(table, tmp_path, small_batches, method):
 
 
 def test_csv_has_the_cuts_of_memory(table, tmp_path, monkeypatch):
-    monkeypatch.setattr(stream, "_CSV_BLOCK", 1 << 20)
+    monkeypatch.setattr(chunks, "_CSV_BLOCK", 1 << 20)
     numbers = table.drop_columns(["small", "flag"])  # whose texts are of other numbers, and truths
     folder = written(numbers, tmp_path / "data", 2, "csv")
     bins = fit_bins(numbers)
@@ -123,10 +124,10 @@ def test_chunks_of_any_kind_have_them(table, bins, kind):
     }[kind]
     sizes = [1, 0, 5, 70_000, 33, 0, 12_000]
     ends = np.cumsum([0, *sizes, N - sum(sizes)])
-    chunks = [make(table.slice(a, b - a)) for a, b in itertools.pairwise(ends)]
-    found = fit_bins(iter(chunks))
+    parts = [make(table.slice(a, b - a)) for a, b in itertools.pairwise(ends)]
+    found = fit_bins(iter(parts))
     assert [c.tobytes() for c in found.cuts] == [c.tobytes() for c in bins.cuts]
-    assert fit_bins(lambda: iter(chunks)) == found
+    assert fit_bins(lambda: iter(parts)) == found
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -286,7 +287,7 @@ def test_a_file_cut_short_is_named(table, tmp_path):
 
 
 def test_csv_of_texts_among_numbers_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(stream, "_CSV_BLOCK", 1 << 12)
+    monkeypatch.setattr(chunks, "_CSV_BLOCK", 1 << 12)
     rows = [f"{i},{i / 7}" for i in range(2000)]
     (tmp_path / "a.csv").write_text("\n".join(["a,b", *rows, "oops,1"]) + "\n")
     with pytest.raises(FileError, match=r"a\.csv cannot be read as CSV: .*oops.*leave the column out"):
@@ -295,7 +296,7 @@ def test_csv_of_texts_among_numbers_is_named(tmp_path, monkeypatch):
 
 
 def test_whole_numbers_may_become_fractions_and_missing_ones(tmp_path, monkeypatch):
-    monkeypatch.setattr(stream, "_CSV_BLOCK", 1 << 12)
+    monkeypatch.setattr(chunks, "_CSV_BLOCK", 1 << 12)
     a = [*range(3000), 0.5, np.nan]
     b = [np.nan] * 3000 + [1.0, 2.0]
     pd.DataFrame({"a": a, "b": b}).to_csv(tmp_path / "a.csv", index=False)

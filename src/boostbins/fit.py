@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from boostbins.bins import Bins
+from boostbins.chunks import as_table
 from boostbins.columns import NonNumeric, Table, read_table, summarize_column
 from boostbins.inputs import Floats, Targets, checked_target, numbers_or_classes, positive_weight
 from boostbins.methods import MAX_BINS, MIN_BINS, Method, find_chosen, method_named
@@ -17,7 +18,6 @@ from boostbins.stats import BinStats, bin_stats
 from boostbins.stream import (
     RowNumbers,
     Stream,
-    as_table,
     check_names,
     open_stream,
     peeked,

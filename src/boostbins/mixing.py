@@ -4,7 +4,7 @@ A density says of each gap between neighbouring points which share of the cuts i
 best for some loss when bins are many: equal rows per bin (quantiles); the least variance of the values within bins
 (k-means: the cube root of rows times squared distance, Panter & Dite 1951); and the same with the target's mean in
 place of the values. A mixture of densities keeps a part of each one's promise: where the rows' has a share a, no bin
-holds more than 1/a of the rows that a quantile bin would (but for single values, which cannot be cut).
+holds more than 1/a of the rows that a quantile bin would (but for half of those of its two end values).
 """
 
 from __future__ import annotations
