@@ -117,8 +117,8 @@ def test_weighted_parts_add_up_to_the_whole_but_for_rounding():
 @pytest.mark.parametrize("weighted", [False, True])
 def test_classes_are_summed_as_the_numbers_0_and_1(n_rows, n_targets, weighted):
     rng = np.random.default_rng(n_targets)
-    x = np.where(rng.random(n_rows) < 0.01, np.nan, rng.lognormal(0, 2, n_rows))
-    x[:3] = -np.inf
+    x = np.where(rng.random(n_rows) < 0.01, np.nan, rng.lognormal(0, 2, n_rows) * rng.choice([-1, 1, 1], n_rows))
+    x[:9] = [-np.inf, np.inf, 0.0, -0.0, -0.0, 1e300, -1e-300, 5e-324, 1e300]
     classes = rng.random((n_rows, n_targets)) < 0.3
     weight = rng.integers(0, 4, n_rows).astype(float) if weighted else None
     summary = ColumnSummary(x, weight, classes, max_cells=4096)

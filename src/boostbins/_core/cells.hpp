@@ -96,14 +96,19 @@ struct CellList {
     }
 };
 
+// Of the cell, at a coarser level, that holds a cell.
+inline uint64_t coarse_key(uint64_t key, const Level& level) {
+    const uint64_t magnitude = magnitude_of(key);
+    return key_with_magnitude(key, magnitude & ~level.low_mask(magnitude));
+}
+
 // In place: the system takes longer to give memory for another list than the work does.
 inline void coarsen(CellList& list, int index) {
     const Level level(index);
     size_t n = 0;
     for (size_t i = 0; i < list.cells.size(); ++i) {
         const Cell cell = list.cells[i];
-        const uint64_t magnitude = magnitude_of(cell.key);
-        const uint64_t key = key_with_magnitude(cell.key, magnitude & ~level.low_mask(magnitude));
+        const uint64_t key = coarse_key(cell.key, level);
         const double* from = list.moments_of(i);
         if (n > 0 && list.cells[n - 1].key == key) {
             list.cells[n - 1].count += cell.count;

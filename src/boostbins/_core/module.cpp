@@ -79,7 +79,8 @@ nb::tuple state_of(Summary&& s) {
                           nb::make_tuple(s.min, s.max));
 }
 
-Summary summary_of(const nb::tuple& state) {
+// With all moments, or the weights only, which is all that points need.
+Summary summary_of(const nb::tuple& state, bool weights_only = false) {
     Summary s;
     const auto cells = nb::cast<CellMatrix>(state[0]);
     const auto moments = nb::cast<Matrix>(state[1]);
@@ -88,10 +89,16 @@ Summary summary_of(const nb::tuple& state) {
         throw nb::value_error("moments do not fit the cells");
     s.list.level = nb::cast<int>(state[2]);
     if (s.list.level < 0 || s.list.level >= kLevels) throw nb::value_error("no such level");
-    s.list.n_moments = static_cast<unsigned>(moments.shape(1));
+    const size_t width = moments.shape(1);
+    s.list.n_moments = static_cast<unsigned>(weights_only ? std::min<size_t>(width, 1) : width);
     const Cell* first = reinterpret_cast<const Cell*>(cells.data());
     s.list.cells.assign(first, first + cells.shape(0));
-    s.list.moments.assign(moments.data(), moments.data() + moments.size());
+    if (s.list.n_moments == width) {
+        s.list.moments.assign(moments.data(), moments.data() + moments.size());
+    } else {
+        s.list.moments.resize(moments.shape(0));
+        for (size_t i = 0; i < moments.shape(0); ++i) s.list.moments[i] = moments.data()[i * width + kWeight];
+    }
     s.sample.assign(sample.data(), sample.data() + sample.size());
     const auto counts = nb::cast<nb::tuple>(state[4]), weights = nb::cast<nb::tuple>(state[5]);
     for (unsigned i = 0; i < kAparts; ++i) {
@@ -199,7 +206,7 @@ nb::tuple merge(const nb::tuple& a, const nb::tuple& b, size_t max_cells) {
 }
 
 nb::tuple points(const nb::tuple& state) {
-    const Summary summary = summary_of(state);
+    const Summary summary = summary_of(state, true);
     Points p;
     {
         nb::gil_scoped_release release;
@@ -211,7 +218,7 @@ nb::tuple points(const nb::tuple& state) {
 
 // The lowest and the highest value that each cell can hold.
 nb::tuple cell_ends(const nb::tuple& state) {
-    const Summary summary = summary_of(state);
+    const Summary summary = summary_of(state, true);
     const Level level(summary.list.level);
     std::vector<double> low, high;
     for (const Cell& cell : summary.list.cells) {

@@ -22,22 +22,17 @@ struct Rows {
     // Calls with a function that adds a row's moments to sums, made for the targets that there are.
     template <class Visit>
     void with_adder(Visit visit) const {
-        if (flags) return with_adder(flags, visit);
-        with_adder(numbers, visit);
+        if (flags) return visit(flag_adder());
+        if (n_targets == 1) return visit(number_adder<1>());
+        visit(number_adder<0>());
     }
 
   private:
-    template <class Target, class Visit>
-    void with_adder(const Target* targets, Visit visit) const {
-        if (n_targets == 1) return visit(adder<1>(targets));
-        visit(adder<0>(targets));
-    }
-
     // One target, as most have, is known to the compiler; 0 stands for any number. The sums are written last,
     // so that nothing has to be read again after each.
-    template <unsigned kTargets, class Target>
-    auto adder(const Target* targets) const {
-        return [weights = weights, targets, n_targets = n_targets](size_t row, double* sums) {
+    template <unsigned kTargets>
+    auto number_adder() const {
+        return [weights = weights, targets = numbers, n_targets = n_targets](size_t row, double* sums) {
             const unsigned n = kTargets ? kTargets : n_targets;
             double moments[kMostMoments];
             const double w = weights ? weights[row] : 1.0;
@@ -50,6 +45,22 @@ struct Rows {
             }
             for (unsigned i = 0; i < kFirstTarget + n; ++i) sums[i] += moments[i];
             if (n) sums[kFirstTarget + n] += w * squares;
+        };
+    }
+
+    // Most flags are down: a row is of one class. Those that are up are their own squares.
+    auto flag_adder() const {
+        return [weights = weights, flags = flags, n = n_targets](size_t row, double* sums) {
+            const double w = weights ? weights[row] : 1.0;
+            std::uint32_t up = 0;
+            for (unsigned i = 0; i < n; ++i) up |= static_cast<std::uint32_t>(flags[row * n + i]) << i;
+            sums[kWeight] += w;
+            while (up) {
+                const int i = highest_bit(up);
+                up ^= std::uint32_t{1} << i;
+                sums[kFirstTarget + static_cast<unsigned>(i)] += w;
+                sums[kFirstTarget + n] += w;
+            }
         };
     }
 };

@@ -61,27 +61,23 @@ class Summarizer {
         return finished();
     }
 
-    // From rows in any order, at most 2^32 - 1 of them.
+    // From rows in any order, at most 2^32 - 1 of them. The guide, some of the values in ascending order,
+    // decides how fast, not what comes out.
     Summary from_guide(const double* sorted, size_t n) {
-        begin(sorted, n);
+        const int level = look_at(sorted, n);
+        // Of many cells it is first found which they are: few, in the end, have room for many moments.
+        const bool moments_last = level > 0 && n_moments_ > 0;
+        const unsigned n_moments = moments_last ? std::exchange(n_moments_, 0) : n_moments_;
+        restart(level);
         count();
         flush();
+        n_moments_ = n_moments;
+        if (moments_last) count_moments();
         return finished();
     }
 
-    // To begin with `more`. The guide, some of the values in ascending order, decides how fast, not what
-    // comes out.
-    void begin(const double* sorted, size_t n) {
-        guide_.reserve(n);
-        for (size_t i = 0; i < n; ++i)
-            if (std::isfinite(sorted[i]) && (guide_.empty() || key_of(sorted[i]) != guide_.back()))
-                guide_.push_back(key_of(sorted[i]));
-        const auto key_at = [&](size_t i) { return guide_[i]; };
-        // Never coarser than the level of all the rows, which have more values.
-        const int level = canonical_level(guide_.size(), key_at, 0, max_cells_);
-        if (level > 0) sample_.offer_distinct(guide_.size(), key_at);
-        restart(level);
-    }
+    // To begin with `more`, with a guide.
+    void begin(const double* sorted, size_t n) { restart(look_at(sorted, n)); }
 
     // To go on from a summary that is not exact, whose cells are the guide, with `more`.
     void begin(Summary&& before) {
@@ -124,6 +120,48 @@ class Summarizer {
 
     static constexpr size_t kMostCounted = std::numeric_limits<std::uint32_t>::max();
     static constexpr size_t kAny = std::numeric_limits<size_t>::max();  // number of cells
+
+    // Takes the guide's values; returns their level, which is never coarser than that of all the rows.
+    int look_at(const double* sorted, size_t n) {
+        guide_.reserve(n);
+        for (size_t i = 0; i < n; ++i)
+            if (std::isfinite(sorted[i]) && (guide_.empty() || key_of(sorted[i]) != guide_.back()))
+                guide_.push_back(key_of(sorted[i]));
+        const auto key_at = [&](size_t i) { return guide_[i]; };
+        const int level = canonical_level(guide_.size(), key_at, 0, max_cells_);
+        if (level > 0) sample_.offer_distinct(guide_.size(), key_at);
+        return level;
+    }
+
+    // Adds the rows' moments to the cells that all of them have been counted in.
+    void count_moments() {
+        CellList& list = out_.list;
+        list.n_moments = n_moments_;
+        list.moments.assign(list.cells.size() * n_moments_, 0.0);
+        const Level level(list.level);
+        std::vector<uint64_t> keys(list.cells.size());
+        for (size_t cell = 0; cell < keys.size(); ++cell) keys[cell] = list.cells[cell].key;
+        CellWindows windows(keys, level, 0);
+        const std::vector<std::uint32_t> cell_of = windows.places_of(keys);
+        Picked picked;
+        rows_.with_adder([&](auto add) {
+            each_block([&](const double* x, size_t begin, size_t n) {
+                windows.add<true>(x, n, 0, picked);
+                for (size_t i = 0; i < n; ++i) {
+                    size_t cell;
+                    if (picked.cells[i] != Picked::kOutside) {
+                        cell = cell_of[picked.cells[i]];
+                    } else {
+                        if (!std::isfinite(x[i])) continue;
+                        const uint64_t key = coarse_key(key_of(x[i]), level);
+                        cell = static_cast<size_t>(std::lower_bound(keys.begin(), keys.end(), key) -
+                                                   keys.begin());
+                    }
+                    add(begin + i, list.moments.data() + cell * n_moments_);
+                }
+            });
+        });
+    }
 
     // Counts the rows, where their cells are known.
     void count() {

@@ -71,6 +71,18 @@ class CellWindows {
         });
     }
 
+    // For each place of a window the number of the key whose cell it is.
+    std::vector<std::uint32_t> places_of(const std::vector<uint64_t>& keys) const {
+        std::vector<std::uint32_t> numbers(counts_.size());
+        for (size_t i = 0; i < keys.size(); ++i) {
+            const uint64_t bits = bits_of_key(keys[i]);
+            const Window& window = windows_[bits >> kMantissaBits];
+            const uint64_t cell = (bits - window.first) >> window.dropped;
+            if (cell < window.size) numbers[window.start + cell] = static_cast<std::uint32_t>(i);
+        }
+        return numbers;
+    }
+
     CellList sorted() const {
         CellList list;
         list.level = level_.index();
