@@ -61,6 +61,10 @@ class Scores:
         """Keep some methods, and the splits that all of them have: what can be compared."""
         return Scores(self.table[list(methods)].dropna(), self.metric)
 
+    def on_splits_of(self, other: Scores) -> Scores:
+        """Keep the splits that others have too."""
+        return Scores(self.table[self.table.index.isin(other.table.index)], self.metric)
+
     def without(self, *methods: str) -> Scores:
         """Compare all methods but these."""
         return self.among(*[method for method in self.methods if method not in methods])

@@ -256,7 +256,9 @@ def beside_table(evidence: Evidence, benchmark: Benchmark) -> Table | None:
     published = evidence.find(benchmark.track, benchmark.max_bins, benchmark.learner, PAPER, "paper")
     if published is None:
         return None
-    ours, theirs = evidence.real[benchmark], evidence.real[published]
+    ours, theirs = evidence.real[benchmark].among("kmeans", "quantile"), evidence.real[published]
+    if not benchmark.max_rows:  # all rows: the splits are the same
+        theirs = theirs.on_splits_of(ours)
     frame = stats.gains_beside(*(stats.paired_gain(scores, "kmeans", "quantile") for scores in (ours, theirs)))
     quantile = {"paper": theirs.means()["quantile"], "ours": ours.means()["quantile"]}
     shown = pd.DataFrame(
@@ -270,7 +272,8 @@ def beside_table(evidence: Evidence, benchmark: Benchmark) -> Table | None:
             "within noise": ["" if np.isnan(p) else "yes" if p >= ALPHA else "**no**" for p in frame["p"]],
         }
     )
-    title = f"Ours beside the paper's, k-means against quantile. {benchmark.title}"
+    where = "" if benchmark.max_rows else f" on the same {ours.splits} splits"
+    title = f"Ours beside the paper's{where}, k-means against quantile. {benchmark.title}"
     note = f"Within noise: Welch's test of the two gains, with Nadeau-Bengio variances, has p ≥ {ALPHA}, not adjusted."
     notes = (note, *_notes(evidence, list(frame.index), benchmark))
     return Table(f"beside-{benchmark.name}", title, shown, frame.reset_index(), notes)

@@ -18,7 +18,7 @@ from paper.evidence import Evidence
 from paper.jobs import plan
 from paper.stats import Scores
 from paper.store import COLUMNS, Store
-from paper.tables import all_tables, grid_table, score_table
+from paper.tables import all_tables, beside_table, grid_table, score_table
 
 
 @pytest.fixture(scope="module")
@@ -243,6 +243,21 @@ def test_the_readme_has_what_the_kept_results_give():
     assert shown in readme, "python -m paper claims --markdown prints the table anew"
     for path in cli.RESULTS.glob("*.csv"):
         assert f"`{path.name}`" in readme
+
+
+def test_with_the_papers_search_the_kept_results_are_the_papers_on_the_same_splits():
+    readme = (cli.RESULTS.parent / "README.md").read_text(encoding="utf-8")
+    kept = Evidence(Store(cli.RESULTS).frame())
+    found = {}
+    for track in ("regression", "classification"):
+        table = beside_table(kept, kept.find(track, 255, "sklearn", OURS, "paper"))
+        assert "on the same 3 splits" in table.title
+        assert set(table.shown["within noise"]) == {"yes"}
+        for row in table.shown.drop(columns=["difference", "within noise"]).itertuples(index=False):
+            assert f"| {' | '.join(row)} |" in readme
+        found |= table.numbers.set_index("dataset")["difference"].to_dict()
+    assert abs(found["regression/Brazilian_houses"]) < 1  # of 26 points
+    assert len(found) == 10
 
 
 def test_the_kept_synthetic_results_agree_with_the_papers():
