@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from boostbins.adapter import FLAGS, IN_FLOAT32, Ranges, checked_flag, summarized_bins, summarized_ranges
+from boostbins.adapter import FLAGS, Ranges, checked_flag, summarized_ranges
 from boostbins.bins import Bins
 from boostbins.columns import Column, as_float32, with_missing
 from boostbins.fit import cells_for
@@ -27,7 +27,7 @@ from boostbins.spark_frames import (
     represented_frame,
     summarized,
 )
-from boostbins.xgboost import MAX_BIN, check_takes_cuts, last_thresholds
+from boostbins.xgboost import MAX_BIN, bins_of_summary, check_takes_cuts, last_thresholds
 
 try:
     from pyspark.ml.param import Param, Params
@@ -124,15 +124,7 @@ class _Binned(_SparkXGBEstimator):
                     f"column {name!r} holds infinite values, or ones beyond float32, which XGBoost does not take: make "
                     f"them null, or clip them"
                 )
-        bins = summarized_bins(
-            bin_method,
-            summary,
-            [max_bin - 1] * len(binned),
-            total_bins=total_bins,
-            rule=IN_FLOAT32,
-            limit=f"max_bin={max_bin!r}",
-        )
-        return bins, summarized_ranges(summary)
+        return bins_of_summary(bin_method, summary, max_bin, total_bins), summarized_ranges(summary)
 
     def _check_takes_cuts(self) -> None:
         check_takes_cuts(self.getOrDefault("tree_method"), self.getOrDefault("booster"))

@@ -40,9 +40,10 @@ from boostbins.bins import Bins
 from boostbins.cache import BinCache
 from boostbins.columns import Column, Table, as_float32, is_sparse, rest_missing, with_missing
 from boostbins.inputs import Floats
-from boostbins.methods import needs_target
+from boostbins.methods import Method, needs_target
 from boostbins.stream import RowNumbers, Stream
 from boostbins.streamed import Rows, stream_of
+from boostbins.table_summary import TableSummary
 from boostbins.threads import Progress
 
 LIBRARY = Library("XGBoost", "xgboost", "xgboost", oldest="2.0.3", newest="3.2.0", below="4")
@@ -278,10 +279,7 @@ class _Streamed:
             n_threads = threads_of(self.options.get("nthread"))
             supervised = needs_target(asked.method, asked.total)
             summary = self.rows.summarize(self.max_bin, n_threads, progress, supervised, asked.n_classes)
-            self.bins = summarized_bins(
-                asked.method, summary, [self.max_bin - 1] * len(summary), total_bins=asked.total, rule=IN_FLOAT32,
-                limit=f"max_bin={self.max_bin}", n_threads=n_threads,
-            )  # fmt: skip
+            self.bins = bins_of_summary(asked.method, summary, self.max_bin, asked.total, n_threads)
             values = _reference_columns(range(len(summary)), self.bins, self.rows.extent)
             names = list(summary.names) if self.rows.named else None
             self.ref = _reference(values, len(summary), self.max_bin, feature_names=names)
@@ -435,6 +433,25 @@ def _checked_max_bin(max_bin: Any) -> int:
     if not isinstance(max_bin, int | np.integer):
         raise TypeError(f"max_bin must be a whole number, got {max_bin!r}")
     return int(max_bin)  # NumPy's go into no JSON
+
+
+def bins_of_summary(
+    bin_method: str | Method | Bins,
+    summary: TableSummary,
+    max_bin: int,
+    total_bins: int | None,
+    n_threads: int | None = None,
+) -> Bins:
+    """Return the bins that the flag asks for, of a table that is summarized as XGBoost sees it."""
+    return summarized_bins(
+        bin_method,
+        summary,
+        [max_bin - 1] * len(summary),
+        total_bins=total_bins,
+        rule=IN_FLOAT32,
+        limit=f"max_bin={max_bin}",
+        n_threads=n_threads,
+    )
 
 
 def _existing_folder(cache: str | os.PathLike[str] | None) -> str | None:

@@ -14,7 +14,7 @@ import dask.array as da
 import numpy as np
 from xgboost import dask as native
 
-from boostbins.adapter import FLAGS, IN_FLOAT32, Flagged, Ranges, summarized_bins, with_flag
+from boostbins.adapter import FLAGS, Flagged, Ranges, with_flag
 from boostbins.bins import Bins
 from boostbins.columns import Column, as_float32, with_missing
 from boostbins.dask._fit import requested_bins
@@ -23,7 +23,7 @@ from boostbins.dask._training import with_numbers
 from boostbins.methods import Method, needs_target
 from boostbins.represent import for_raw_values, represented
 from boostbins.table_summary import TableSummary
-from boostbins.xgboost import MAX_BIN, check_takes_cuts, last_thresholds
+from boostbins.xgboost import MAX_BIN, bins_of_summary, check_takes_cuts, last_thresholds
 
 __all__ = ["XGBClassifier", "XGBRanker", "XGBRegressor"]
 
@@ -107,15 +107,7 @@ def _seen(column: Column, missing: float | None) -> Column:
 def _cut(
     bin_method: str | Method | Bins, summary: TableSummary, extent: Ranges, max_bin: int, total_bins: int | None
 ) -> Bins:
-    return summarized_bins(
-        bin_method,
-        summary,
-        [max_bin - 1] * len(summary),
-        total_bins=total_bins,
-        rule=IN_FLOAT32,
-        limit=f"max_bin={max_bin}",
-        n_threads=1,
-    )
+    return bins_of_summary(bin_method, summary, max_bin, total_bins, n_threads=1)
 
 
 def _check_finite(extent: Ranges, bins: Bins) -> None:
