@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 from paper import datasets
-from paper.jobs import EXPERIMENTS, PROTOCOLS, Job, plan
+from paper.jobs import ALL, EXPERIMENTS, PROTOCOLS, Job, plan
 from paper.learners import LEARNERS
 from paper.run import run, to_do
 from paper.store import Store, StoreError
@@ -55,7 +55,9 @@ def _parser() -> argparse.ArgumentParser:
         help="run experiments; a second run goes on where the first was stopped",
         epilog="example: python -m paper run real-255 real-63 --protocol fixed --only regression --max-rows 10000",
     )
-    running.add_argument("experiments", nargs="+", metavar="EXPERIMENT", help=f"all, or {', '.join(EXPERIMENTS)}")
+    running.add_argument(
+        "experiments", nargs="+", metavar="EXPERIMENT", help=f"{ALL} (of the paper), or {', '.join(EXPERIMENTS)}"
+    )
     running.add_argument("--protocol", default="smoke", help=f"{', '.join(PROTOCOLS)} (default: smoke)")
     running.add_argument("--learner", default="sklearn", help=f"{', '.join(LEARNERS)} (default: sklearn)")
     running.add_argument("--only", nargs="+", default=[], metavar="NAME", help="datasets, tracks or methods")

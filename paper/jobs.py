@@ -199,6 +199,9 @@ PAPER_EXPERIMENTS: dict[str, Callable[[Protocol, str], list[Job]]] = {
 }
 """The paper's experiments by name: functions of a protocol and a learner."""
 
+ALL = "all"
+"""All of the paper's."""
+
 EXPERIMENTS = {
     **PAPER_EXPERIMENTS,
     "auto-255": _auto(255),
@@ -217,8 +220,9 @@ def plan(
     max_rows: int | None = None,
 ) -> list[Job]:
     """Return the jobs of some experiments, each once, in the order in which they are best run: seed by seed."""
-    experiments = list(PAPER_EXPERIMENTS) if list(experiments) == ["all"] else list(experiments)
-    _known("experiment", experiments, EXPERIMENTS)
+    experiments = list(experiments)
+    _known("experiment", experiments, {ALL: PAPER_EXPERIMENTS, **EXPERIMENTS})
+    experiments = [name for each in experiments for name in (PAPER_EXPERIMENTS if each == ALL else [each])]
     _known("protocol", [protocol], PROTOCOLS)
     _known("learner", [learner], LEARNERS)
     recipe = PROTOCOLS[protocol]

@@ -19,7 +19,7 @@ from test_paper_data import put
 from paper import claims, cli, figures, run, tables
 from paper.datasets import BY_KEY
 from paper.evidence import Evidence
-from paper.jobs import EXPERIMENTS, Job, plan
+from paper.jobs import EXPERIMENTS, PAPER_EXPERIMENTS, Job, plan
 from paper.learners import LEARNERS
 from paper.measure import Outcome, measure
 from paper.store import COLUMNS, Store, StoreError
@@ -84,6 +84,12 @@ def test_a_plan_is_run_seed_by_seed_and_says_nothing_twice():
     assert sum(job.kind == "describe" for job in jobs) == 33
 
 
+def test_all_is_the_paper_and_others_can_be_named_beside_it():
+    everything = plan(["all"], "smoke")
+    assert set(everything) == {job for name in PAPER_EXPERIMENTS for job in plan([name], "smoke")}
+    assert set(plan(["all", "auto-63"], "smoke")) == set(everything) | set(plan(["auto-63"], "smoke"))
+
+
 def test_only_picks_datasets_and_methods():
     picked = plan(["real-255"], "fixed", only=["abalone", "classification", "kmeans"], seeds=range(2))
     scores = [job for job in picked if job.kind == "real"]
@@ -95,7 +101,7 @@ def test_only_picks_datasets_and_methods():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["run", "real-254"], "unknown experiment 'real-254': it must be one of 'real-255'"),
+        (["run", "real-254"], "unknown experiment 'real-254': it must be one of 'all', 'real-255'"),
         (["run", "real-255", "--protocol", "quick"], "unknown protocol 'quick': it must be one of 'paper', 'fixed'"),
         (["run", "real-255", "--learner", "forest"], "unknown learner 'forest'"),
         (["run", "real-255", "--only", "kmean"], "--only 'kmean' picks nothing here"),
