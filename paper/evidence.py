@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -113,6 +114,11 @@ class Evidence:
         wanted = (track, max_bins, learner, source, protocol)
         fitting = [b for b in self.real if (b.track, b.max_bins, b.learner, b.source, b.protocol) == wanted]
         return max(fitting, key=lambda benchmark: self.real[benchmark].table.size, default=None)
+
+    def same_splits(self, benchmark: Benchmark) -> frozenset[str]:
+        """Return the datasets that were split as the paper split them: those of which all rows were used."""
+        limit = benchmark.max_rows or math.inf
+        return frozenset(task.key for task in TASKS if task.rows <= limit) - self.partial
 
     @cached_property
     def published_draws(self) -> pd.DataFrame:

@@ -61,9 +61,10 @@ class Scores:
         """Keep some methods, and the splits that all of them have: what can be compared."""
         return Scores(self.table[list(methods)].dropna(), self.metric)
 
-    def on_splits_of(self, other: Scores) -> Scores:
-        """Keep the splits that others have too."""
-        return Scores(self.table[self.table.index.isin(other.table.index)], self.metric)
+    def on_splits_of(self, other: Scores, datasets: Iterable[str]) -> Scores:
+        """Keep the splits that others have too, of these datasets; of the rest, all."""
+        rest = ~self.table.index.get_level_values("dataset").isin(list(datasets))
+        return Scores(self.table[rest | self.table.index.isin(other.table.index)], self.metric)
 
     def without(self, *methods: str) -> Scores:
         """Compare all methods but these."""
@@ -102,8 +103,13 @@ def best_against_runner_up(scores: Scores) -> pd.DataFrame:
     return pd.DataFrame(found, columns=["dataset", "best", "runner_up", "p"]).set_index("dataset")
 
 
+def _alike(a: pd.Series, b: pd.Series) -> bool:
+    """Whether two methods have the same scores, but for rounding."""
+    return np.allclose(a, b, rtol=1e-12, atol=0)
+
+
 def _paired_p(a: pd.Series, b: pd.Series) -> float:
-    if len(a) < 2 or np.allclose(a, b, rtol=1e-12, atol=0):  # the same scores differ by nothing
+    if len(a) < 2 or _alike(a, b):
         return 1.0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of a difference that never varies
@@ -127,14 +133,11 @@ def paired_gain(scores: Scores, method: str, base: str) -> pd.DataFrame:
     for dataset, table in scores.among(method, base).errors().groupby("dataset", sort=False):
         mine, theirs = table[method], table[base]
         difference = theirs - mine
-        n, same = len(difference), np.allclose(theirs, mine, rtol=1e-12, atol=0)
-        ratio = 1.0 if same else mine.mean() / theirs.mean()
-        error = 100 * _mean_error(mine - ratio * theirs) / theirs.mean()
+        n, same = len(difference), _alike(mine, theirs)
+        gain, moved = _gain(mine, theirs)
+        error = _mean_error(moved)
         reach = stats.t.ppf(1 - ALPHA / 2, n - 1) * error if n > 1 else np.nan
-        with np.errstate(divide="ignore", invalid="ignore"):  # a difference that never varies
-            t = np.divide(abs(difference.mean()), _mean_error(difference))
-        p = 1.0 if same or n < 2 else 2 * stats.t.sf(t, n - 1)
-        gain = 100 * (1 - ratio)
+        p = 1.0 if same or n < 2 else _p_of(difference.mean(), difference)
         found.append(
             {
                 "dataset": dataset,
@@ -157,25 +160,56 @@ def _mean_error(values: pd.Series) -> float:
     return float(np.sqrt((1 / len(values) + TEST_TO_TRAIN) * values.var(ddof=1))) if len(values) > 1 else np.nan
 
 
-def gains_beside(ours: pd.DataFrame, paper: pd.DataFrame) -> pd.DataFrame:
-    """Put two tables of `paired_gain` beside each other; noise is what Welch's test calls so (p >= 0.05)."""
-    both = ours.merge(paper, left_index=True, right_index=True, suffixes=("_ours", "_paper"))
+def _gain(mine: pd.Series, theirs: pd.Series) -> tuple[float, pd.Series]:
+    """Return the relative reduction of the mean error in %, and by how much each split moves it (linearized)."""
+    ratio = 1.0 if _alike(mine, theirs) else mine.mean() / theirs.mean()
+    return 100 * (1 - ratio), 100 * (ratio * theirs - mine) / theirs.mean()
 
-    def moments(who: str) -> list[np.ndarray]:
-        gain, error, n = (both[f"{name}_{who}"].to_numpy(float) for name in ("gain", "standard_error", "n"))
-        return [gain, error * np.sqrt(n), n]
 
-    with np.errstate(invalid="ignore", divide="ignore"):  # of what has no variance
-        p = stats.ttest_ind_from_stats(*moments("ours"), *moments("paper"), equal_var=False).pvalue
-    same = both["gain_ours"] == both["gain_paper"]
-    return pd.DataFrame(
-        {
-            "paper_gain": both["gain_paper"],
-            "our_gain": both["gain_ours"],
-            "difference": both["gain_ours"] - both["gain_paper"],
-            "p": np.where(same, 1.0, p),
+def _p_of(mean: float, moved: pd.Series) -> float:
+    """Return the p-value of a mean that overlapping splits move by so much; NaN, of a single one."""
+    with np.errstate(divide="ignore", invalid="ignore"):  # of what never varies
+        return float(2 * stats.t.sf(np.divide(abs(mean), _mean_error(moved)), len(moved) - 1))
+
+
+def gains_beside(ours: Scores, paper: Scores, method: str, base: str, same_splits: Iterable[str] = ()) -> pd.DataFrame:
+    """Put the gains of two runs beside each other; `p` is of their difference, with the variances of `paired_gain`.
+
+    On the datasets in `same_splits` what makes a split easy or hard is in both runs, so that they are compared split by
+    split, on those that both have. Elsewhere it is Welch's test.
+    """
+    found = {}
+    for dataset in [name for name in ours.datasets if name in paper.datasets]:
+        mine, theirs = (scores.among(method, base).errors().loc[[dataset]] for scores in (ours, paper))
+        paired = dataset in same_splits
+        if paired:
+            mine, theirs = mine.align(theirs, join="inner", axis=0)
+        (our_gain, our_moved), (paper_gain, paper_moved) = (_gain(run[method], run[base]) for run in (mine, theirs))
+        if our_gain == paper_gain:
+            p = 1.0
+        elif paired:
+            p = _p_of(our_gain - paper_gain, our_moved - paper_moved)
+        else:
+            p = _welch_p(our_gain, our_moved, paper_gain, paper_moved)
+        found[dataset] = {
+            "paper_gain": paper_gain,
+            "our_gain": our_gain,
+            "difference": our_gain - paper_gain,
+            "our_splits": len(mine),
+            "paper_splits": len(theirs),
+            "paired": paired,
+            "p": p,
         }
-    )
+    return pd.DataFrame(found.values(), pd.Index(found, name="dataset"))
+
+
+def _welch_p(gain: float, moved: pd.Series, other: float, other_moved: pd.Series) -> float:
+    deviations = [_mean_error(each) * np.sqrt(len(each)) for each in (moved, other_moved)]
+    with np.errstate(divide="ignore", invalid="ignore"):  # of what never varies
+        found = stats.ttest_ind_from_stats(
+            gain, deviations[0], len(moved), other, deviations[1], len(other_moved), equal_var=False
+        )
+    return float(found.pvalue)
 
 
 def win_tie_loss(gains: pd.DataFrame, p: str = "adjusted_p") -> tuple[int, int, int]:
