@@ -179,8 +179,11 @@ def gains_beside(ours: Scores, paper: Scores, method: str, base: str, same_split
     split, on those that both have. Elsewhere it is Welch's test.
     """
     found = {}
-    for dataset in [name for name in ours.datasets if name in paper.datasets]:
-        mine, theirs = (scores.among(method, base).errors().loc[[dataset]] for scores in (ours, paper))
+    our_errors, paper_errors = (
+        dict(list(scores.among(method, base).errors().groupby("dataset", sort=False))) for scores in (ours, paper)
+    )
+    for dataset in [name for name in our_errors if name in paper_errors]:
+        mine, theirs = our_errors[dataset], paper_errors[dataset]
         paired = dataset in same_splits
         if paired:
             mine, theirs = mine.align(theirs, join="inner", axis=0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -92,7 +93,7 @@ class Grid:
     base: Cell | TailCell
     in_paper: bool = True
 
-    @property
+    @cached_property
     def cells(self) -> dict[tuple[Level, float], Cell | TailCell]:
         """Return the cells by their row and column level."""
         return {

@@ -136,9 +136,9 @@ scores_of_two = st.integers(2, 30).flatmap(
 )
 
 
-def frame_of(a, b, metric="mse"):
+def frame_of(a, b, metric="mse", dataset="d"):
     rows = [
-        ("d", method, seed, metric, score)
+        (dataset, method, seed, metric, score)
         for method, scores in (("a", a), ("b", b))
         for seed, score in enumerate(scores)
     ]
@@ -231,12 +231,13 @@ def test_the_p_of_two_gains_on_the_same_splits_is_that_of_equal_gains_as_often_a
     random = np.random.default_rng(0)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stats, "TEST_TO_TRAIN", 0)
-        found = []
-        for _ in range(400):
+        runs = [], []
+        for dataset in range(400):
             split, *noises = random.normal(0, 0.1, (3, 20))
-            runs = [frame_of(1.5 + split + noise, 2.0 + split) for noise in noises]
-            found.append(p_of_difference(*runs, same_splits=["d"]))
-    assert 0.02 < np.mean(np.array(found) < 0.05) < 0.09
+            for run, noise in zip(runs, noises, strict=True):
+                run.append(frame_of(1.5 + split + noise, 2.0 + split, dataset=dataset))
+        found = stats.gains_beside(*(Scores.of(pd.concat(run)) for run in runs), "a", "b", range(400))["p"]
+    assert 0.02 < np.mean(found < 0.05) < 0.09
 
 
 def test_for_auc_the_gain_is_that_of_what_is_missing_to_one():
