@@ -61,11 +61,6 @@ class Scores:
         """Keep some methods, and the splits that all of them have: what can be compared."""
         return Scores(self.table[list(methods)].dropna(), self.metric)
 
-    def on_splits_of(self, other: Scores, datasets: Iterable[str]) -> Scores:
-        """Keep the splits that others have too, of these datasets; of the rest, all."""
-        rest = ~self.table.index.get_level_values("dataset").isin(list(datasets))
-        return Scores(self.table[rest | self.table.index.isin(other.table.index)], self.metric)
-
     def without(self, *methods: str) -> Scores:
         """Compare all methods but these."""
         return self.among(*[method for method in self.methods if method not in methods])
@@ -173,21 +168,23 @@ def _p_of(mean: float, moved: pd.Series) -> float:
 
 
 def gains_beside(ours: Scores, paper: Scores, method: str, base: str, same_splits: Iterable[str] = ()) -> pd.DataFrame:
-    """Put the gains of two runs beside each other; `p` is of their difference, with the variances of `paired_gain`.
+    """Put the scores of the base and the gains of two runs beside each other, dataset by dataset.
 
-    On the datasets in `same_splits` what makes a split easy or hard is in both runs, so that they are compared split by
-    split, on those that both have. Elsewhere it is Welch's test.
+    `p` is of the difference of the gains, with the variances of `paired_gain`. On the datasets in `same_splits` what
+    makes a split easy or hard is in both runs, so that they are compared split by split, on those that both have.
+    Elsewhere it is Welch's test.
     """
     found = {}
-    our_errors, paper_errors = (
-        dict(list(scores.among(method, base).errors().groupby("dataset", sort=False))) for scores in (ours, paper)
+    our_tables, paper_tables = (
+        dict(list(scores.among(method, base).table.groupby("dataset", sort=False))) for scores in (ours, paper)
     )
-    for dataset in [name for name in our_errors if name in paper_errors]:
-        mine, theirs = our_errors[dataset], paper_errors[dataset]
+    for dataset in [name for name in our_tables if name in paper_tables]:
+        mine, theirs = our_tables[dataset], paper_tables[dataset]
         paired = dataset in same_splits
         if paired:
             mine, theirs = mine.align(theirs, join="inner", axis=0)
-        (our_gain, our_moved), (paper_gain, paper_moved) = (_gain(run[method], run[base]) for run in (mine, theirs))
+        errors = [Scores(table, ours.metric).errors() for table in (mine, theirs)]
+        (our_gain, our_moved), (paper_gain, paper_moved) = (_gain(run[method], run[base]) for run in errors)
         if our_gain == paper_gain:
             p = 1.0
         elif paired:
@@ -195,6 +192,8 @@ def gains_beside(ours: Scores, paper: Scores, method: str, base: str, same_split
         else:
             p = _welch_p(our_gain, our_moved, paper_gain, paper_moved)
         found[dataset] = {
+            "paper_base": theirs[base].mean(),
+            "our_base": mine[base].mean(),
             "paper_gain": paper_gain,
             "our_gain": our_gain,
             "difference": our_gain - paper_gain,

@@ -221,9 +221,23 @@ def test_on_the_same_splits_two_gains_are_compared_split_by_split():
     ours, paper = frame_of(1.0 + split, base), frame_of(1.2 + split + noise, base)
     assert p_of_difference(ours, paper) > 0.2
     assert p_of_difference(ours, paper, same_splits=["d"]) < 1e-6
-    beside = stats.gains_beside(Scores.of(ours.query("seed < 5")), Scores.of(paper), "a", "b", ["d"]).loc["d"]
-    assert beside["our_splits"] == beside["paper_splits"] == 5
-    assert beside["paper_gain"] == pytest.approx(100 * (1 - (1.2 + (split + noise)[:5].mean()) / 2))
+
+
+def test_of_the_same_splits_only_those_that_both_have_are_shown():
+    random = np.random.default_rng(0)
+    ours, paper = (frame_of(*random.uniform(0.5, 0.9, (2, 20)), metric="roc_auc") for _ in range(2))
+    few = {"ours": ours.query("seed < 5"), "paper": paper.query("seed < 5")}
+    expected = stats.gains_beside(Scores.of(few["ours"]), Scores.of(few["paper"]), "a", "b", ["d"])
+    assert expected["our_base"].item() == pytest.approx(few["ours"].query("method == 'b'")["score"].mean())
+    assert expected["paper_base"].item() == pytest.approx(few["paper"].query("method == 'b'")["score"].mean())
+    for who, scores in (("our", few["ours"]), ("paper", few["paper"])):
+        alone = stats.paired_gain(Scores.of(scores), "a", "b")
+        assert expected[f"{who}_gain"].item() == alone["gain"].item()
+    for pair in ((few["ours"], paper), (ours, few["paper"])):
+        pd.testing.assert_frame_equal(stats.gains_beside(*map(Scores.of, pair), "a", "b", ["d"]), expected)
+    apart = stats.gains_beside(*map(Scores.of, (few["ours"], paper)), "a", "b").loc["d"]
+    assert (apart["our_splits"], apart["paper_splits"]) == (5, 20)
+    assert apart["paper_base"] == pytest.approx(paper.query("method == 'b'")["score"].mean())
 
 
 def test_the_p_of_two_gains_on_the_same_splits_is_that_of_equal_gains_as_often_as_it_says():
