@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -88,6 +89,34 @@ def _first_difference(asked: Floats, found: Floats) -> str:
 
 FLAGS = ("bin_method", "bin_cache", "total_bins")
 
+
+class Default(str):
+    """A method that was not asked for by name: it gives way where a library cannot take cuts.
+
+    Equal to the same text, and as such copied, pickled and printed; so clones and searches know it too.
+    """
+
+    __slots__ = ()
+
+
+DEFAULT = Default("kmeans")
+
+
+def cuts_are_ours(bin_method: BinMethod, obstacle: str = "") -> bool:
+    """Return whether a model is trained on cuts of ours, where something may stand in the way of that.
+
+    A method that was asked for is then refused; the default one gives way to the library, with a warning.
+    `obstacle` says what, and what else than bin_method=None helps: "booster='gblinear' has no bins: use 'gbtree'".
+    """
+    if bin_method is None or not obstacle:
+        return bin_method is not None
+    said = f"{obstacle}, or give bin_method=None"
+    if not isinstance(bin_method, Default):
+        raise ValueError(said)
+    warnings.warn(f"{said}. It was not given, so the library goes its own way", stacklevel=2)
+    return False
+
+
 _PARAMETERS = """
 
     Parameters
@@ -117,7 +146,7 @@ def with_flag(budget: str, *, cached: bool = True, **more: Any) -> Callable[[typ
 
     `budget` says in the documentation what limits the number of bins; `cached` is whether there is a bin_cache.
     """
-    own = {"bin_method": "kmeans", **({"bin_cache": None} if cached else {}), "total_bins": None, **more}
+    own = {"bin_method": DEFAULT, **({"bin_cache": None} if cached else {}), "total_bins": None, **more}
 
     def decorated(cls: Any) -> type:
         cls._native_class = next(base for base in cls.__bases__ if not base.__module__.startswith("boostbins"))
@@ -141,7 +170,8 @@ def _flagged_init(base: Any, own: Mapping[str, Any]) -> Callable[..., None]:
     signature = inspect.signature(initialize)
     known = list(signature.parameters.values())
     rest = [known.pop()] if known[-1].kind is inspect.Parameter.VAR_KEYWORD else []
-    flags = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value) for name, value in own.items()]
+    defaults = {name: str(value) if isinstance(value, Default) else value for name, value in own.items()}
+    flags = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value) for name, value in defaults.items()]
     # The libraries and scikit-learn learn the parameters from the signature.
     __init__.__signature__ = signature.replace(parameters=[*known, *flags, *rest])  # type: ignore[attr-defined]
     return __init__
@@ -157,11 +187,11 @@ class Flagged:
     total_bins: int | None = None
     bins_: Bins
 
-    def _begin_fit(self) -> bool:
+    def _begin_fit(self, obstacle: str = "") -> bool:
         """Check the flag, forget an earlier fit's bins, and return whether the cuts are to be ours."""
         checked_flag(self.bin_method, self.bin_cache)
         self.__dict__.pop("bins_", None)
-        return self.bin_method is not None
+        return cuts_are_ours(self.bin_method, obstacle)
 
     def to_native(self) -> Any:
         """Return the same model as an estimator of the library's own class, which needs no boostbins."""

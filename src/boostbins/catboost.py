@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from boostbins.adapter import (
+    DEFAULT,
     FLAGS,
     IN_FLOAT32,
     BinMethod,
@@ -90,7 +91,7 @@ class Pool(cb.Pool):
         data: Any,
         label: Any = None,
         *args: Any,
-        bin_method: BinMethod = "kmeans",
+        bin_method: BinMethod = DEFAULT,
         bin_cache: BinCache = None,
         total_bins: int | None = None,
         border_count: int | None = None,

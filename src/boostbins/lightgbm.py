@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boostbins.adapter import (
+    DEFAULT,
     FLAGS,
     BinMethod,
     Flagged,
@@ -114,7 +115,7 @@ class Dataset(lgb.Dataset):
         data: Any,
         label: Any = None,
         *args: Any,
-        bin_method: BinMethod = "kmeans",
+        bin_method: BinMethod = DEFAULT,
         bin_cache: BinCache = None,
         total_bins: int | None = None,
         columns: Sequence[str] | None = None,

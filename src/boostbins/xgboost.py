@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boostbins.adapter import (
+    DEFAULT,
     FLAGS,
     IN_FLOAT32,
     BinMethod,
@@ -126,7 +127,7 @@ class QuantileDMatrix(xgb.QuantileDMatrix):
         data: Any,
         label: Any = None,
         *,
-        bin_method: BinMethod = "kmeans",
+        bin_method: BinMethod = DEFAULT,
         bin_cache: BinCache = None,
         total_bins: int | None = None,
         n_classes: int | None = None,
@@ -210,7 +211,7 @@ class ExtMemQuantileDMatrix(getattr(xgb, "ExtMemQuantileDMatrix", object)):  # t
         data: Any,
         label: Any = None,
         *,
-        bin_method: BinMethod = "kmeans",
+        bin_method: BinMethod = DEFAULT,
         total_bins: int | None = None,
         n_classes: int | None = None,
         max_bin: int | None = None,
