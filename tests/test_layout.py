@@ -32,7 +32,6 @@ ORDER = [
     "adapter",
     "represent",
     "streamed",
-    "lightgbm_binary",
     "lightgbm",
     "xgboost",
     "catboost",

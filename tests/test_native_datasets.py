@@ -30,6 +30,14 @@ def dataset(X, y, **options):
     return boostbins.lightgbm.Dataset(X, y, **options)
 
 
+def with_cuts_of(data_set, bins):
+    """Whether LightGBM has these cuts; it does not use the constant column of `data`, unless told to."""
+    used = boostbins.lightgbm.from_native(data_set)
+    assert used.names == bins.names
+    assert used.cuts[3].tolist() == []
+    return [c.tolist() for i, c in enumerate(used) if i != 3] == [c.tolist() for i, c in enumerate(bins) if i != 3]
+
+
 def test_lightgbm_takes_labels_as_classes_where_its_objective_does():
     X, y = data()
     train = dataset(X, y, bin_method="auto")
@@ -83,7 +91,9 @@ def test_lightgbm_takes_max_bin_from_train_as_ever():
     train = dataset(X, y)
     booster = lgb.train({**QUIET, "max_bin": 16}, train, 10)
     assert max(train.bins_.n_bins) == 16
-    assert boostbins.lightgbm.from_native(train) == train.bins_
+    assert with_cuts_of(train, train.bins_)
+    kept = dataset(X, y, params={**QUIET, "feature_pre_filter": False}).construct()
+    assert boostbins.lightgbm.from_native(kept) == kept.bins_
     for place, thresholds in of_lightgbm(booster).items():
         assert np.isin(thresholds, train.bins_.cuts[place]).all()
 
@@ -96,7 +106,7 @@ def test_lightgbm_validation_sets_and_folds_share_the_cuts():
         stop = [lgb.early_stopping(3, verbose=False), lgb.record_evaluation(seen)]
         booster = lgb.train({**QUIET, "max_bin": 30}, train, 200, valid_sets=[valid], callbacks=stop)
         assert booster.best_iteration > 0
-        assert [c.tolist() for c in boostbins.lightgbm.from_native(valid)] == [c.tolist() for c in train.bins_]
+        assert with_cuts_of(valid, Bins(train.bins_.cuts, boostbins.lightgbm.from_native(valid).names))
     folds = lgb.cv(QUIET, dataset(X, y), 10, nfold=3, stratified=False, return_cvbooster=True)
     cuts = dataset(X, y, params=QUIET).construct().bins_.cuts
     for booster in folds["cvbooster"].boosters:
@@ -267,17 +277,28 @@ def test_lightgbm_linear_trees_on_sparse_matrices(form):
     assert np.isfinite(booster.predict(X)).all()
 
 
-def test_lightgbm_binary_files_can_be_loaded_or_are_refused(tmp_path):
+@pytest.mark.parametrize("bundled", [False, True])
+def test_lightgbm_binary_files_can_be_loaded(bundled, tmp_path):
     X, y = data(8000)
+    if bundled:
+        X[:, :2] = np.where(X[:, :2] > 0.5, X[:, :2], 0)
+        X[:6000, :2] = 0
     train = dataset(X, y, params=dict(QUIET))
     train.save_binary(str(tmp_path / "train.bin"))
-    again = lgb.Dataset(str(tmp_path / "train.bin"), params=dict(QUIET))
-    assert [c.tolist() for c in boostbins.lightgbm.from_native(again)] == [c.tolist() for c in train.bins_]
-    X[:, :2] = np.where(X[:, :2] > 0.5, X[:, :2], 0)
-    X[:6000, :2] = 0
-    with pytest.raises(ValueError, match="Build the Dataset with enable_bundle=False"):
-        dataset(X, y, params=dict(QUIET)).save_binary(str(tmp_path / "bundled.bin"))
-    dataset(X, y, params={**QUIET, "enable_bundle": False}).save_binary(str(tmp_path / "bundled.bin"))
+    for again in (lgb.Dataset, boostbins.lightgbm.Dataset):
+        loaded = again(str(tmp_path / "train.bin"), params=dict(QUIET))
+        assert with_cuts_of(loaded, Bins(train.bins_.cuts, boostbins.lightgbm.from_native(loaded).names))
+        assert same_trees(lgb.train(QUIET, loaded, 5), lgb.train(QUIET, train, 5))
+    assert boostbins.lightgbm.Dataset(tmp_path / "train.bin", params=dict(QUIET)).construct().bins_ is not None
+    with pytest.raises(ValueError, match=r"train\.bin is a Dataset that was saved, and has its cuts"):
+        boostbins.lightgbm.Dataset(tmp_path / "train.bin", bin_method="kmeans", params=dict(QUIET)).construct()
+
+
+def same_trees(one, other):
+    return (
+        one.model_to_string().split("Tree=0")[1].split("end of trees")[0]
+        == (other.model_to_string().split("Tree=0")[1].split("end of trees")[0])
+    )
 
 
 def test_lightgbm_trains_on_the_rows_that_it_predicts():

@@ -145,7 +145,7 @@ def opened_file(name: str) -> File:
         file = _parquet(name, before)
     elif head.startswith(b"ARROW1"):
         file = _feather(name)
-    elif compression is not None or _is_plain_csv(head):
+    elif compression is not None or is_plain_text(head):
         file = _csv(name, compression)
     else:
         file = _whole(name)
@@ -168,8 +168,9 @@ _ARROW_READS = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
 _OTHERS = (b"\xfd7zXZ\x00", b"PK\x03\x04", b"FEA1", b"\xff\xfe", b"\xfe\xff")
 
 
-def _is_plain_csv(head: bytes) -> bool:
-    return bool(head.strip()) and not head.startswith(_OTHERS)
+def is_plain_text(head: bytes) -> bool:
+    """Return whether a file that begins so, and is neither Parquet nor Feather, can be read as text."""
+    return bool(head.strip()) and not head.startswith((*_OTHERS, *_ARROW_READS))
 
 
 def _whole(name: str) -> File:
@@ -304,7 +305,7 @@ def _csv(name: str, compression: str | None) -> File:
             head = bytes(source(file).read(_HEAD))
         except (pyarrow.ArrowException, OSError) as error:
             raise FileError(f"{name} is not a whole compressed file: {first_line(error)}") from None
-    if not _is_plain_csv(head):  # something else, compressed
+    if not is_plain_text(head):  # something else, compressed
         return _whole(name)
     form = csv_form(head, name)
 

@@ -75,6 +75,10 @@ class Table:
             array=None,
         )
 
+    def renamed(self, names: Sequence[str], named: bool = True) -> Table:
+        """Return the columns with other names, those of all columns of the table that was read."""
+        return replace(self, names=tuple(names[place] for place in self.places), named=named)
+
     def leaving_out(self, places: Collection[int]) -> Table:
         """Return the columns that are not at these places of the table that was read."""
         if not places:

@@ -28,7 +28,8 @@ from boostbins.dask._fit import requested_bins
 from boostbins.dask._lightgbm_model import FIRST, in_raw_values
 from boostbins.dask._parts import Replaced, checked_collection, features
 from boostbins.dask._training import with_numbers
-from boostbins.lightgbm import LIBRARY, Settings, budgets_of, rule_of
+from boostbins.lightgbm import LIBRARY
+from boostbins.lightgbm.settings import Settings, budgets_of, rule_of
 from boostbins.methods import Method, needs_target
 from boostbins.table_summary import TableSummary
 
@@ -41,15 +42,14 @@ class _Coded(Flagged):
     def _lgb_dask_fit(self, *, model_factory: Any, X: Any, y: Any, **kwargs: Any) -> Any:
         """Fit as LightGBM's own does; X is read twice, once for the cuts."""
         this: Any = self
-        ours = self._begin_fit()
+        settings = Settings({key: value for key, value in this.get_params().items() if key not in (*FLAGS, "client")})
+        ours = self._begin_fit(settings.obstacle())
         client = native._get_dask_client(this.client)
-        params = {key: value for key, value in this.get_params().items() if key not in (*FLAGS, "client")}
         train = partial(native._train, client=client)
         if not ours:
-            model = train(data=X, label=y, params=params, model_factory=model_factory, **kwargs)
+            model = train(data=X, label=y, params=settings.params, model_factory=model_factory, **kwargs)
             self._take_over(model)
             return self
-        settings = Settings(params)
         _check(settings, kwargs)
         X = checked_collection(X)
         total = self.total_bins
@@ -127,8 +127,8 @@ def _check(settings: Settings, kwargs: dict[str, Any]) -> None:
             raise ValueError(f"{name}=True does not work with codes of bins: {way_out}, or give bin_method=None")
     if not settings.is_on("use_missing", True):
         raise ValueError("use_missing=False does not work with codes of bins: fill X, or give bin_method=None")
-    for name in ("categorical_feature", "forcedsplits_filename"):
-        if settings.get(name, None) not in (None, "", "auto", []):
+    for name in ("categorical_feature", "forcedsplits_filename", "max_bin_by_feature", "min_data_in_bin"):
+        if str(settings.get(name, "")) not in ("", "auto", "[]"):
             raise ValueError(f"{name} does not work with codes of bins: leave it out, or give bin_method=None")
     if kwargs.get("categorical_feature", "auto") not in ("auto", [], None):
         raise ValueError("categorical_feature does not work with codes of bins: leave it out, or give bin_method=None")
@@ -142,12 +142,13 @@ def _check(settings: Settings, kwargs: dict[str, Any]) -> None:
 def _cut(
     bin_method: str | Method | Bins, summary: TableSummary, extent: Ranges, settings: Settings, total_bins: int | None
 ) -> Bins:
-    budgets = budgets_of(extent, settings)
+    places = range(len(summary))
+    budgets = budgets_of(extent, settings, places)
     return summarized_bins(
         bin_method,
         summary,
         budgets,
-        total_bins=settings.left_of(total_bins, budgets),
+        total_bins=settings.left_of(total_bins, budgets, places),
         rule=rule_of(extent),
         limit=f"max_bin={settings.max_bin}",
         n_threads=1,

@@ -1,0 +1,59 @@
+"""LightGBM's scikit-learn estimators with cuts of our own."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+from boostbins.adapter import FLAGS, Flagged, with_flag
+from boostbins.lightgbm._native import LGBMModel, lgb
+from boostbins.lightgbm.dataset import Dataset
+
+
+class _Flag(Flagged, LGBMModel):
+    """Stands between a class of LightGBM's and `LGBMModel`: has the latter's `fit` build our Datasets."""
+
+    def fit(self, X: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
+        ours = self._begin_fit()
+        if ours and isinstance(X, lgb.Dataset):
+            raise TypeError("X must be data, not a ready-made Dataset: its cuts are fixed. Give it to lightgbm.train")
+        made: list[Dataset] = []
+
+        def dataset(*args: Any, **kwargs: Any) -> Dataset:
+            kwargs |= {name: getattr(self, name) for name in FLAGS}
+            made.append(Dataset(*args, **kwargs))
+            return made[-1]
+
+        # The same code with another Dataset among its globals: nothing is patched, so other threads see nothing.
+        native = LGBMModel.fit
+        fit = types.FunctionType(native.__code__, {**native.__globals__, "Dataset": dataset}, native.__name__)
+        fit.__defaults__, fit.__kwdefaults__ = native.__defaults__, native.__kwdefaults__
+        fit(self, X, y, *args, **kwargs)
+        if ours and made[0].bins_ is not None:  # the training set is the first
+            self.bins_ = made[0].bins_
+        return self
+
+    def _process_params(self, stage: str) -> dict[str, Any]:
+        params = super()._process_params(stage)
+        return {key: value for key, value in params.items() if key not in FLAGS}
+
+    def to_native(self) -> Any:
+        """Return the same model as an estimator of LightGBM's own class, which needs no boostbins."""
+        plain = super().to_native()
+        plain._other_params = {key: value for key, value in plain._other_params.items() if key not in FLAGS}
+        return plain
+
+
+@with_flag("`max_bin` is the number of bins, those for zero and for missing values included")
+class LGBMRegressor(lgb.LGBMRegressor, _Flag):
+    """`lightgbm.LGBMRegressor` with cuts by `bin_method`."""
+
+
+@with_flag("`max_bin` is the number of bins, those for zero and for missing values included")
+class LGBMClassifier(lgb.LGBMClassifier, _Flag):
+    """`lightgbm.LGBMClassifier` with cuts by `bin_method`."""
+
+
+@with_flag("`max_bin` is the number of bins, those for zero and for missing values included")
+class LGBMRanker(lgb.LGBMRanker, _Flag):
+    """`lightgbm.LGBMRanker` with cuts by `bin_method`."""
