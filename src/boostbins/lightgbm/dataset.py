@@ -300,6 +300,7 @@ class Dataset(lgb.Dataset):
         with tempfile.TemporaryDirectory(prefix="boostbins-") as folder:
             changed = {**_forced(cuts, settings, Path(folder) / "cuts.json"), **parameters}
             self.params = settings.replaced(**changed)
+            self.data = list(self.data) if isinstance(self.data, list) else self.data  # which LightGBM 4.3 changes
             try:
                 super().construct()
             finally:  # nothing of ours may pass on
