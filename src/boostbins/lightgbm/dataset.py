@@ -131,6 +131,8 @@ class Dataset(lgb.Dataset):
         if not is_new:
             super().construct()
             return self
+        if self.params:  # LightGBM compares them
+            self.params = {key: v.tolist() if isinstance(v, np.ndarray) else v for key, v in self.params.items()}
         settings = Settings(self.params or {})
         path = Path(self.data) if isinstance(self.data, str | os.PathLike) and Path(self.data).is_file() else None
         if path is not None and is_binary(path):

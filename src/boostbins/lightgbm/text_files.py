@@ -55,8 +55,8 @@ def read_text(path: Path, settings: Settings) -> TextFile:
     if separator is None:
         raise FileError(f"{path} has neither commas, tabs nor colons: LightGBM reads CSV, TSV and LibSVM files")
     names = [name.strip() for name in header.replace("\t", ",").split(",")] if header else None
-    columns = _read_columns(path, separator, has_header)
     label = _place(settings.get("label_column", 0), names, "label_column")
+    columns = _read_columns(path, separator, has_header)
     if label >= len(columns):
         raise ValueError(f"label_column={label}, and {path} has {len(columns)} columns")
     features = [column for place, column in enumerate(columns) if place != label]
