@@ -217,3 +217,25 @@ def test_early_stopping_continued_training_and_folds():
         return boostbins.lightgbm.Dataset(X, y, bin_method=own_cuts(few, few_y, params))
 
     assert everything(lgb.Dataset, params) == everything(given_back, {**params, "max_bin": 257})
+
+
+@pytest.mark.parametrize("plain", [True, False])
+def test_of_more_rows_than_lightgbm_need_look_at(plain):
+    X, y = mixed_table(6000, missing=not plain)
+    X = X[:, [0, 1, 6]] if plain else X  # no bin with nearly half of the rows
+    assert bool(few_rows(X, y)) == plain
+    native, ours = both(X, y, {**ALWAYS, "extra_trees": True})
+    assert np.array_equal(native, ours)
+
+
+def few_rows(X, y):
+    """How many rows LightGBM is told to look at."""
+    asked = []
+
+    class Watched(boostbins.lightgbm.Dataset):
+        def _construct_forced(self, cuts, settings, parameters):
+            asked.append(parameters.get("bin_construct_sample_cnt"))
+            super()._construct_forced(cuts, settings, parameters)
+
+    assert Watched(X, y, params=dict(ALWAYS)).construct().params.get("bin_construct_sample_cnt") is None
+    return asked[0]
