@@ -30,7 +30,7 @@ def test_snippets_run(code, tmp_path):
 
 
 WITH_DOCTESTS = [
-    "adapter", "bins", "catboost", "comparison", "features", "fit", "inputs", "lightgbm", "methods", "mixing",
+    "adapter", "bins", "catboost", "comparison", "features", "fit", "inputs", "lightgbm.dataset", "methods", "mixing",
     "reporting", "reporting.facts", "summary", "transformer", "xgboost",
 ]  # fmt: skip
 

@@ -70,10 +70,11 @@ class Dataset(lgb.Dataset):
     Parameters
     ----------
     data, label, *args, **kwargs
-        As for `lightgbm.Dataset`. `data` is an array, a frame or a sparse matrix. Or it comes in batches, as for
+        As for `lightgbm.Dataset`. `data` is all that LightGBM takes; a text file is read as LightGBM does, by its
+        parameters (`header`, `label_column`, ...), and a binary one has its cuts. Or it comes in batches, as for
         `fit_bins`: a Parquet file, a folder of them, an Arrow dataset, a function that returns an iterator of tables;
-        then `label`, `weight` and `init_score` may be names of columns, and only the bins' numbers are held in memory
-        (a byte per value).
+        then `label`, `weight` and `init_score` may be names of columns (in a text file too), and only the bins' numbers
+        are held in memory (a byte per value).
     bin_method : str, function, Bins or None
         "auto", "hybrid", "kmeans", "optimal", "quantile", "uniform", a function ``(summary, max_bins) -> cuts``, ready
         bins, or None for LightGBM's own.
