@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from boostbins.adapter import (
     DEFAULT,
     BinMethod,
+    Default,
     Ranges,
     check_budgets,
     checked_flag,
@@ -35,6 +36,7 @@ from boostbins.lightgbm.features import (
     batches_of,
     categorical_places,
     head_of,
+    rows_at,
     seen_by_lightgbm,
     sequences_in,
 )
@@ -206,14 +208,18 @@ class Dataset(lgb.Dataset):
 
     def _construct_sequences(self, sequences: list[lgb.Sequence], settings: Settings) -> None:
         """Build the dataset from LightGBM's Sequences, which are read once more than LightGBM does."""
-        if categorical_places(head_of(self, settings), settings):
-            raise ValueError("categorical_feature of a Sequence needs a table in memory: load the data")
-        rows = self._rows(stream_of(lambda: batches_of(sequences)), None, settings)
-        cuts = self._cuts_of_rows(rows, settings)
-        if rows.n_rows <= settings.n_sampled:
-            self._build(cuts, settings)
-        else:
-            self._hand_over(_StreamRows(rows), rows.sample, cuts, settings)
+        head = head_of(self, settings)
+        categorical = categorical_places(head, settings)
+        numbers = [place for place in range(head.num_feature()) if place not in categorical]
+        rows = self._rows(stream_of(lambda: (batch[:, numbers] for batch in batches_of(sequences))), None, settings)
+        cuts = self._cuts_of_rows(rows, settings)._replace(places=numbers, n_features=head.num_feature())
+        if rows.n_rows > settings.n_sampled:
+            sample = rows_at(sequences, sampled_rows(rows.n_rows, self.get_params()))
+            if not _shows_all(seen_by_lightgbm(sample, settings, categorical), np.arange(len(sample)), cuts.extent):
+                with self._changed():
+                    self._hand_over(sequences, sample, cuts, settings)
+                return
+        self._build(cuts, settings)
 
     def _construct_text(self, path: Path, settings: Settings) -> None:
         """Have LightGBM load a text file, with cuts for what it holds."""
@@ -234,7 +240,7 @@ class Dataset(lgb.Dataset):
         own = f"{path} is a Dataset that was saved, and has its cuts: give the data itself"
         if self.columns is not None:
             raise ValueError(f"columns: {own}")
-        if self.reference is None and self.bin_method is not DEFAULT:
+        if self.reference is None and not isinstance(self.bin_method, Default):
             cuts_are_ours(self.bin_method, own)
         super().construct()
         if self.bin_method is not None:
@@ -363,7 +369,11 @@ class Dataset(lgb.Dataset):
         self._columns_read = rows.names if rows.named else None
 
     def _hand_over(
-        self, rows: lgb.Sequence, sample: NDArray[np.float64], cuts: Cuts | None, settings: Settings
+        self,
+        rows: lgb.Sequence | list[lgb.Sequence],
+        sample: NDArray[np.float64],
+        cuts: Cuts | None,
+        settings: Settings,
     ) -> None:
         """Build the dataset from rows that are handed to LightGBM, by a sample of them; or as the reference is."""
         if settings.is_on("linear_tree", False):

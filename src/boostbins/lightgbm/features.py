@@ -38,6 +38,14 @@ def batches_of(sequences: list[lgb.Sequence]) -> Iterator[NDArray[Any]]:
             yield np.asarray(sequence[start : min(start + size, len(sequence))])
 
 
+def rows_at(sequences: list[lgb.Sequence], rows: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return some rows of Sequences, one by one, as LightGBM reads them."""
+    ends = np.cumsum([len(sequence) for sequence in sequences])
+    which = np.searchsorted(ends, rows, side="right")
+    starts = np.concatenate([[0], ends])
+    return np.array([sequences[i][int(row - starts[i])] for i, row in zip(which, rows, strict=True)], np.float64)
+
+
 def head_of(dataset: lgb.Dataset, settings: Settings) -> lgb.Dataset:
     """Return a Dataset of the first rows, which tells what LightGBM makes of the columns."""
     arrays, sequences = arrays_in(dataset.data), sequences_in(dataset.data)
