@@ -354,7 +354,7 @@ class Dataset(lgb.Dataset):
         cuts = self._cuts_of_rows(rows, settings) if given is None else None
         if given is not None:
             rows.look()
-        with self._changed() as before:
+        with self._changed():
             for name, values in rows.numbers.items():
                 if np.isnan(values).any():
                     raise ValueError(f"{name} has {np.isnan(values).sum():,} missing values: remove those rows")
@@ -362,7 +362,6 @@ class Dataset(lgb.Dataset):
             if rows.named and self.feature_name == "auto":
                 self.feature_name = list(rows.names) if given is None else given.get_feature_name()
             self._hand_over(_StreamRows(rows), rows.sample, cuts, settings)
-            before.update({name: getattr(self, name) for name in _PER_ROW})
         if given is not None:
             self.bins_ = getattr(given, "bins_", None)
         self.data = None
