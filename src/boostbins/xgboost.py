@@ -315,7 +315,9 @@ class _Streamed:
             self.bins = bins_of_summary(asked.method, summary, self.max_bin, asked.total, n_threads)
             values = _reference_columns(range(len(summary)), self.bins, self.rows.extent)
             names = list(summary.names) if self.rows.named else None
-            self.ref = _reference(values, len(summary), self.max_bin, feature_names=names)
+            self.ref = _reference(
+                values, len(summary), self.max_bin, feature_names=names, nthread=self.options.get("nthread")
+            )
             self.is_checked = True
         else:
             self.is_checked = False
@@ -490,7 +492,8 @@ class _Features:
         }
         missing = np.nan if kwargs.get("missing") is None else kwargs["missing"]
         named = _named_categories(data)
-        few = xgb.DMatrix(_rows_with_each_category(data, named), missing=missing, **options)
+        self.n_threads = kwargs.get("nthread")
+        few = xgb.DMatrix(_rows_with_each_category(data, named), missing=missing, nthread=self.n_threads, **options)
         self.names = few.feature_names
         self.types = few.feature_types
         self.n_features = few.num_col()
@@ -515,7 +518,7 @@ class _Features:
         columns |= {place: np.arange(n, dtype=np.float32) for place, n in self.n_categories.items()}
         return _reference(
             columns, self.n_features, max_bin, feature_names=self.names, feature_types=self.types,
-            enable_categorical=bool(self.categorical),
+            enable_categorical=bool(self.categorical), nthread=self.n_threads,
         )  # fmt: skip
 
 
