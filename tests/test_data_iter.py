@@ -211,6 +211,18 @@ class Shrinking(Batches):
         super().reset()
 
 
+class Unnamed(Batches):
+    """Does not say what is what."""
+
+    def next(self, input_data):
+        return input_data(X, y)
+
+
+def test_what_is_handed_over_is_named():
+    with pytest.raises(TypeError, match="Keyword argument"):
+        QuantileDMatrix(Unnamed([]))
+
+
 class Silent(Batches):
     """Says that there are batches, and hands none over."""
 
@@ -221,8 +233,8 @@ class Silent(Batches):
 @pytest.mark.parametrize(
     ("iterator", "options", "message"),
     [
-        (lambda: in_batches(), {"label": y}, "label comes with each batch of a DataIter: .*input_data"),
-        (lambda: in_batches(), {"weight": WEIGHT}, "weight comes with each batch"),
+        (lambda: in_batches(), {"label": y}, "label of a DataIter is specified as batch argument: .*input_data"),
+        (lambda: in_batches(), {"weight": WEIGHT}, "weight of a DataIter is specified as batch arg"),
         (lambda: in_batches(), {"bin_cache": "memory"}, "bin_cache cannot know data that comes in batches"),
         (lambda: in_batches(), {"columns": ["a"]}, "columns is for data that comes in batches, as files"),
         (lambda: in_batches(), {"max_bin": 2, "bin_method": "kmeans"}, "max_bin=2 is beyond .* use 3 to 65536"),

@@ -427,8 +427,10 @@ def _given_by(iterator: xgb.DataIter) -> Iterator[dict[str, Any]]:
     """Yield what a DataIter hands over, batch by batch, and leave it as it was."""
     batch: dict[str, Any] = {}
 
-    def input_data(*, data: Any, **others: Any) -> None:
-        batch.update(others, data=data)
+    def input_data(*unnamed: Any, **named: Any) -> None:
+        if unnamed or "data" not in named:
+            raise TypeError("Keyword arguments are what input_data takes, data among them: input_data(data=X, label=y)")
+        batch.update(named)
 
     iterator.reset()
     while iterator.next(input_data):
@@ -442,7 +444,7 @@ def _given_by(iterator: xgb.DataIter) -> Iterator[dict[str, Any]]:
 def _check_given_by_batches(kwargs: Mapping[str, Any]) -> None:
     for name in ("label", "weight", "base_margin", *_NOT_IN_BATCHES):
         if kwargs.get(name) is not None:
-            raise ValueError(f"{name} comes with each batch of a DataIter: have its next() give it to input_data")
+            raise ValueError(f"{name} of a DataIter is specified as batch argument: its next() gives it to input_data")
 
 
 def _check_no_columns(columns: Sequence[str] | None) -> None:
