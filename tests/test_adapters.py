@@ -905,10 +905,14 @@ def test_xgboost_itself_refuses_what_contradicts_the_cuts_of_a_matrix():
         xgboost.train({"booster": "gblinear"}, train, 1)
 
 
-def test_a_quantile_matrix_of_two_bins_is_xgboosts_own():
+def test_a_quantile_matrix_of_two_bins_or_without_rows_is_xgboosts_own():
     import xgboost
 
     X, y = data(300)
+    with pytest.warns(UserWarning, match="data has no rows to find cuts on: give it some, or give bin_method=None"):
+        assert boostbins.xgboost.QuantileDMatrix(X[:0]).num_row() == 0
+    with pytest.raises(ValueError, match="data has no rows"):
+        boostbins.xgboost.QuantileDMatrix(X[:0], bin_method="kmeans")
     with pytest.warns(UserWarning, match="max_bin=2 is beyond"):
         ours = boostbins.xgboost.QuantileDMatrix(X, y, max_bin=2)
     assert all(map(np.array_equal, ours.get_quantile_cut(), xgboost.QuantileDMatrix(X, max_bin=2).get_quantile_cut()))

@@ -153,7 +153,10 @@ class QuantileDMatrix(xgb.QuantileDMatrix):
             streamed.check(self)
             return
         _check_no_columns(columns)
-        if kwargs.get("ref") is not None or not cuts_are_ours(bin_method, obstacle_in({"max_bin": max_bin})):
+        obstacle = obstacle_in({"max_bin": max_bin})
+        if getattr(data, "shape", (1,))[0] == 0:
+            obstacle = "data has no rows to find cuts on: give it some"
+        if kwargs.get("ref") is not None or not cuts_are_ours(bin_method, obstacle):
             super().__init__(data, label, max_bin=max_bin, **kwargs)
             return
         if isinstance(data, xgb.DMatrix):
@@ -716,7 +719,8 @@ class _Flag(Flagged, XGBModel):
             max_bin=self.max_bin,
             **kwargs,
         )
-        self.bins_ = matrix.bins_
+        if hasattr(matrix, "bins_"):
+            self.bins_ = matrix.bins_
         return matrix
 
     def load_model(self, fname: Any) -> None:
