@@ -49,8 +49,12 @@ def in_batches(data=X, beside=None, each=None, **options):
     return Batches([{**part, **(each or {})} for part in parts], **options)
 
 
-def trees(matrix, **params):
-    return xgb.train({"max_bin": 20, "nthread": 1, **params}, matrix, 4).save_raw("json")
+def matrix(data, label=None, **options):
+    return QuantileDMatrix(data, label, **{"nthread": 1, **options})
+
+
+def trees(train, **params):
+    return xgb.train({"max_bin": 20, "nthread": 1, **params}, train, 4).save_raw("json")
 
 
 # ---- the same rows, the same cuts
@@ -79,8 +83,8 @@ def test_the_cuts_and_the_model_are_those_of_the_same_rows_in_memory(kind, metho
     else:
         batches = in_batches(data, {"label": y, "weight": WEIGHT})
     options = {"bin_method": method, "max_bin": 20}
-    iterated = QuantileDMatrix(batches, **options)
-    whole = QuantileDMatrix(data, y, weight=WEIGHT, **options)
+    iterated = matrix(batches, **options)
+    whole = matrix(data, y, weight=WEIGHT, **options)
     assert iterated.bins_ == whole.bins_ == from_native(iterated)
     assert iterated.bins_.names == (tuple(NAMES) if kind in ("pandas", "polars", "Arrow") else whole.bins_.names)
     assert trees(iterated) == trees(whole)
@@ -97,8 +101,8 @@ def test_categories_are_those_of_all_batches(form):
     else:
         data = np.column_stack([X[:, :7], kind, X[:, 8:]])
         each = {"feature_types": ["q"] * 7 + ["c"] + ["q"] * 2, "feature_names": NAMES}
-    iterated = QuantileDMatrix(in_batches(data, beside, each), **options)
-    whole = QuantileDMatrix(data, y, **options, **each)
+    iterated = matrix(in_batches(data, beside, each), **options)
+    whole = matrix(data, y, **options, **each)
     assert iterated.bins_ == whole.bins_
     assert len(iterated.bins_) == 9
     assert iterated.feature_types == whole.feature_types
@@ -106,19 +110,25 @@ def test_categories_are_those_of_all_batches(form):
     assert trees(iterated) == trees(whole)
     only = data[["h"]] if form == "names" else data[:, 7:8]
     each = {name: [values[7]] for name, values in each.items()}
-    assert len(QuantileDMatrix(in_batches(only, beside, each), **options).bins_) == 0
+    assert len(matrix(in_batches(only, beside, each), **options).bins_) == 0
 
 
 def test_a_value_may_stand_for_missing():
     filled = np.nan_to_num(X, nan=-9.0)
-    iterated = QuantileDMatrix(in_batches(filled), missing=-9.0, max_bin=20)
-    assert iterated.bins_ == QuantileDMatrix(X, y, max_bin=20).bins_
+    iterated = matrix(in_batches(filled), missing=-9.0, max_bin=20)
+    assert iterated.bins_ == matrix(X, y, max_bin=20).bins_
     assert iterated.num_nonmissing() == np.isfinite(X).sum()
 
 
 def test_batches_may_be_handed_over_in_the_same_memory():
-    iterated = QuantileDMatrix(in_batches(memory=np.empty((300, 10))), max_bin=20)
-    assert iterated.bins_ == QuantileDMatrix(X, y, max_bin=20).bins_
+    iterated = matrix(in_batches(memory=np.empty((300, 10))), max_bin=20)
+    assert iterated.bins_ == matrix(X, y, max_bin=20).bins_
+
+
+def test_weights_and_labels_may_be_columns():
+    columns = {"label": y[:, None], "weight": WEIGHT[:, None]}
+    iterated = matrix(in_batches(beside=columns), bin_method="auto", max_bin=20)
+    assert iterated.bins_ == matrix(X, y, weight=WEIGHT, bin_method="auto", max_bin=20).bins_
 
 
 def test_what_stands_beside_the_rows_goes_to_xgboost_as_it_is():
@@ -128,23 +138,23 @@ def test_what_stands_beside_the_rows_goes_to_xgboost_as_it_is():
     batches = in_batches(beside={"label": relevance, "qid": group, "base_margin": margin})
     for batch in batches.batches:
         batch["weight"] = by_group[np.unique(batch["qid"])]
-    iterated = QuantileDMatrix(batches, max_bin=20)
-    whole = QuantileDMatrix(X, relevance, qid=group, base_margin=margin, weight=by_group, max_bin=20)
-    assert iterated.bins_ == whole.bins_ != QuantileDMatrix(X, relevance, max_bin=20).bins_
+    iterated = matrix(batches, max_bin=20)
+    whole = matrix(X, relevance, qid=group, base_margin=margin, weight=by_group, max_bin=20)
+    assert iterated.bins_ == whole.bins_ != matrix(X, relevance, max_bin=20).bins_
     assert trees(iterated, objective="rank:ndcg") == trees(whole, objective="rank:ndcg")
     bounds = {"label_lower_bound": np.exp(y / 9), "label_upper_bound": np.exp(y / 9) + 1}
-    iterated, whole = QuantileDMatrix(in_batches(beside=bounds), max_bin=20), QuantileDMatrix(X, max_bin=20, **bounds)
+    iterated, whole = matrix(in_batches(beside=bounds), max_bin=20), matrix(X, max_bin=20, **bounds)
     assert trees(iterated, objective="survival:aft") == trees(whole, objective="survival:aft")
 
 
 def test_ready_bins_several_targets_and_classes():
-    ready = QuantileDMatrix(X, y, max_bin=12).bins_
-    assert QuantileDMatrix(in_batches(), bin_method=ready, max_bin=20).bins_ == ready
+    ready = matrix(X, y, max_bin=12).bins_
+    assert matrix(in_batches(), bin_method=ready, max_bin=20).bins_ == ready
     both, classes = np.column_stack([y, X[:, 6]]), X[:, 7].astype(int)
     for label, options in ((both, {}), (classes, {"n_classes": 6})):
         options = {"bin_method": "auto", "max_bin": 20, **options}
-        iterated = QuantileDMatrix(in_batches(beside={"label": label}), **options)
-        assert iterated.bins_ == QuantileDMatrix(X, label, **options).bins_
+        iterated = matrix(in_batches(beside={"label": label}), **options)
+        assert iterated.bins_ == matrix(X, label, **options).bins_
 
 
 @needs_extmem
@@ -153,7 +163,7 @@ def test_pages_on_disk(tmp_path):
     iterated = ExtMemQuantileDMatrix(
         in_batches(cache_prefix=str(tmp_path / "pages")), max_bin=20, progress=lambda *said: told.append(said)
     )
-    assert iterated.bins_ == QuantileDMatrix(X, y, max_bin=20).bins_
+    assert iterated.bins_ == matrix(X, y, max_bin=20).bins_
     assert list(tmp_path.iterdir())
     assert told
     valid = ExtMemQuantileDMatrix(in_batches(cache_prefix=str(tmp_path / "valid")), ref=iterated, max_bin=20)
@@ -165,12 +175,12 @@ def test_pages_on_disk(tmp_path):
 
 
 def test_none_and_validation_sets_are_xgboosts_own():
-    assert trees(QuantileDMatrix(in_batches(), bin_method=None, max_bin=20)) == trees(
+    assert trees(matrix(in_batches(), bin_method=None, max_bin=20)) == trees(
         xgb.QuantileDMatrix(in_batches(), max_bin=20)
     )
-    train = QuantileDMatrix(in_batches(), max_bin=20)
+    train = matrix(in_batches(), max_bin=20)
     seen = {}
-    valid = QuantileDMatrix(in_batches(), ref=train, max_bin=20)
+    valid = matrix(in_batches(), ref=train, max_bin=20)
     booster = xgb.train({"max_bin": 20}, train, 4, evals=[(valid, "v")], evals_result=seen, verbose_eval=False)
     error = np.sqrt(np.mean((booster.predict(xgb.DMatrix(X)) - y) ** 2))
     assert seen["v"]["rmse"][-1] == pytest.approx(error, rel=1e-5)
@@ -199,7 +209,7 @@ class Failing(Batches):
 @pytest.mark.parametrize("passes", [0, 2, 4])
 def test_what_the_iterator_raises_comes_through(passes):
     with pytest.raises(OSError, match="the disk is gone"):
-        QuantileDMatrix(Failing(1, passes))
+        matrix(Failing(1, passes))
 
 
 class Shrinking(Batches):
@@ -220,7 +230,7 @@ class Unnamed(Batches):
 
 def test_what_is_handed_over_is_named():
     with pytest.raises(TypeError, match="Keyword argument"):
-        QuantileDMatrix(Unnamed([]))
+        matrix(Unnamed([]))
 
 
 class Silent(Batches):
@@ -242,9 +252,19 @@ class Silent(Batches):
         (lambda: Batches([]), {}, "data gave no rows"),
         (lambda: Silent([]), {}, "did not call input_data"),
         (lambda: Shrinking(in_batches().batches), {}, "data gave 600 rows the first time, and 350 the next"),
+        (
+            lambda: Batches([{"data": X, "weight": WEIGHT}, {"data": X}]),
+            {},
+            "batch 1 .*weight must come with all",
+        ),
+        (
+            lambda: Batches([{"data": X}, {"data": X, "weight": WEIGHT}]),
+            {},
+            "batch 1 .*weight must come with all",
+        ),
         (lambda: Batches([{"data": X}, {"data": X[:, :2]}]), {}, "batch 1 of data has other features .* were 10, and"),
     ],
 )
 def test_what_cannot_be_done_is_said(iterator, options, message):
     with pytest.raises(ValueError, match=message):
-        QuantileDMatrix(iterator(), **options)
+        matrix(iterator(), **options)

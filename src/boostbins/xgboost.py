@@ -400,16 +400,14 @@ class _Iterated:
                 continue
             features = _Features(data, {**kwargs, **batch})
             table = _seen_by_xgboost(data, features.categorical, kwargs.get("missing"))
+            numbers = _numbers_beside(batch, table.n_rows, supervised)
             if self.features is None:
-                self.features, self.places, names = features, table.places, table.names
+                self.features, self.places, names, beside = features, table.places, table.names, numbers.keys()
             self.features.add(features, where)
+            for odd in numbers.keys() ^ beside:  # XGBoost would take that of another batch
+                raise ValueError(f"{where}: {odd} must come with all batches, or with none")
             extents.append(ranges(table, n_threads))
             self.n_rows += table.n_rows
-            numbers = {}
-            if (weight := _row_weight(batch, table.n_rows)) is not None:
-                numbers["weight"] = np.array(weight)
-            if supervised and batch.get("label") is not None:
-                numbers["label"] = np.array(target_of(batch["label"], table.n_rows))
             yield Batch(replace(table, names=names), numbers, 0, where)
         if extents:
             low, high, missing = zip(*extents, strict=True)
@@ -442,6 +440,16 @@ def _given_by(iterator: xgb.DataIter) -> Iterator[dict[str, Any]]:
         yield batch.copy()
         batch.clear()
     iterator.reset()
+
+
+def _numbers_beside(batch: dict[str, Any], n_rows: int, supervised: bool) -> dict[str, Floats]:
+    """Return what of a batch has a say in the cuts, beside its rows."""
+    numbers = {}
+    if (weight := _row_weight(batch, n_rows)) is not None:
+        numbers["weight"] = np.array(weight, np.float64).reshape(-1)
+    if supervised and batch.get("label") is not None:
+        numbers["label"] = np.array(target_of(batch["label"], n_rows))
+    return numbers
 
 
 def _check_given_by_batches(kwargs: Mapping[str, Any]) -> None:
