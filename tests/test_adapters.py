@@ -877,7 +877,8 @@ def test_xgboost_goes_its_own_way_where_it_takes_no_cuts_unless_a_method_was_ask
     fit = {"xgb_model": first} if "process_type" in params else {}
     native = xgboost.XGBRegressor(**few, **params).fit(X, y, **fit)
     model = boostbins.xgboost.XGBRegressor(n_estimators=3).fit(X, y)
-    for ours in (clone(model).set_params(**few, **params), model.set_params(**few, **params)):
+    for copied in (clone, copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))):
+        ours = copied(model).set_params(**few, **params)
         with pytest.warns(UserWarning, match=f"{said}.*It was not given, so the library goes its own way"):
             ours.fit(X, y, **fit)
         assert fingerprint(ours) == fingerprint(native)
@@ -896,6 +897,8 @@ def test_xgboost_itself_refuses_what_contradicts_the_cuts_of_a_matrix():
         for library in (xgboost, boostbins.xgboost):
             with pytest.raises(xgboost.core.XGBoostError, match="tree method can use"):
                 library.XGBRegressor(updater=updater, n_jobs=1).fit(X, y)
+    with pytest.raises(ValueError, match="device='sycl:gpu' takes no ready cuts: use 'cpu' or 'cuda'"):
+        boostbins.xgboost.XGBRegressor(device="sycl:gpu", bin_method="kmeans").fit(X, y)
     train = boostbins.xgboost.QuantileDMatrix(X, y, max_bin=16)
     for params in ({}, {"max_bin": 15}, {"max_bin": 17}):
         with pytest.raises(xgboost.core.XGBoostError, match="Inconsistent `max_bin`"):
