@@ -161,7 +161,7 @@ def test_the_model_is_xgboosts_own_whatever_is_set(params, label, beside, max_bi
 
 def test_other_cuts_train_another_model():
     own, ours = own_and_ours(X, y)
-    other = QuantileDMatrix(X, y, bin_method="kmeans", max_bin=33)
+    other = QuantileDMatrix(X, y, bin_method="kmeans", max_bin=33, nthread=1)
     assert train({"max_bin": 32}, own) == train({"max_bin": 33}, ours) != train({"max_bin": 33}, other)
 
 
@@ -259,7 +259,7 @@ def test_evaluated_and_continued():
     seen, models = [], []
     for matrix, max_bin in ((own, 32), (ours, 33)):
         params, results = {**QUIET, "max_bin": max_bin, "eval_metric": ["rmse", "mae"]}, {}
-        valid = xgb.QuantileDMatrix(X[500:], y[500:], ref=matrix, max_bin=max_bin)
+        valid = xgb.QuantileDMatrix(X[500:], y[500:], ref=matrix, max_bin=max_bin, nthread=1)
         options = {"evals": [(matrix, "train"), (valid, "valid")], "verbose_eval": False}
         first = xgb.train(params, matrix, 40, evals_result=results, early_stopping_rounds=2, **options)
         again = xgb.train({**params, "subsample": 0.5}, matrix, 3, xgb_model=first)
@@ -284,7 +284,6 @@ ESTIMATORS = {
     "weights and margins": ("XGBRegressor", {}, {}, {"sample_weight": WEIGHT, "base_margin": y / 2}),
     "feature weights": ("XGBRegressor", {"colsample_bynode": 0.5}, {}, {"feature_weights": BESIDE["feature_weights"]}),
     "missing": ("XGBRegressor", {"missing": 3.0}, {"missing": 3.0}, {}),
-    "two threads": ("XGBRegressor", {"n_jobs": 2}, {}, {}),
     "an objective": ("XGBRegressor", {"objective": half_squares}, {}, {}),
     "dart": ("XGBRegressor", {"booster": "dart", "rate_drop": 0.3}, {}, {}),
     "monotone": ("XGBRegressor", {"monotone_constraints": {"a": 1, "b": -1}}, {"data": named}, {}),
@@ -326,7 +325,7 @@ def test_of_estimators(name):
 
 
 def test_of_estimators_that_stop_early_and_go_on():
-    cuts = from_native(xgb.QuantileDMatrix(X[:500], y[:500], max_bin=32))
+    cuts = from_native(xgb.QuantileDMatrix(X[:500], y[:500], max_bin=32, nthread=1))
     made = []
     for make, params in (
         (xgb.XGBRegressor, {"max_bin": 32}),
