@@ -194,7 +194,7 @@ RANKERS = [
     *pair(XGBOOST, boostbins.xgboost, xgboost, "XGBRanker"),
     *pair(CATBOOST, boostbins.catboost, catboost, "CatBoostRanker"),
 ]
-FORESTS = pair(XGBOOST, boostbins.xgboost, xgboost, "XGBRFRegressor", "XGBRFClassifier")
+FORESTS = pair(XGBOOST, boostbins.xgboost, xgboost, *[name for name in boostbins.xgboost.__all__ if "RF" in name])
 EVERY = [*REGRESSORS, *CLASSIFIERS, *RANKERS, *FORESTS]
 
 

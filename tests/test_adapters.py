@@ -28,6 +28,8 @@ from boostbins.adapter import Library, floor32
 pytestmark = pytest.mark.filterwarnings(
     # The libraries' own, each met by their own classes too.
     "ignore:The argument 'eval_set' is deprecated",
+    "ignore:`XGBRF.*` is deprecated:FutureWarning",  # XGBoost 3.4, and the next
+    "ignore:.*`booster=.*` is deprecated:UserWarning",
     "ignore:X does not have valid feature names",
     "ignore:.*force_all_finite.*:FutureWarning",
     "ignore:.*is_sparse is deprecated.*:FutureWarning",
@@ -812,9 +814,9 @@ def test_errors_name_the_argument_the_value_and_the_way_out(library):
     with pytest.raises(Exception, match=r"NaN|nan|finite|[Ww]eight"):
         library.make().fit(X, y, sample_weight=np.full(300, np.nan))
     with pytest.raises(Exception, match=r"max_bin|border.count"):
-        library.make(**{library.budget: 10**6}).fit(X, y)
+        library.make(bin_method="kmeans", **{library.budget: 10**6}).fit(X, y)
     with pytest.raises(Exception, match=r"max_bin|border.count|n_bins"):
-        library.make(**{library.budget: 0 if "Cat" not in library.name else -1}).fit(X, y)
+        library.make(bin_method="kmeans", **{library.budget: 0 if "Cat" not in library.name else -1}).fit(X, y)
 
 
 def test_settings_that_contradict_are_refused(tmp_path):
@@ -835,11 +837,6 @@ def test_settings_that_contradict_are_refused(tmp_path):
     ):
         with pytest.raises(ValueError, match=f"{next(iter(setting))}=.* contradicts bin_method"):
             boostbins.catboost.CatBoostRegressor(verbose=False, **setting).fit(X, y)
-    for method in ("exact", "approx"):
-        with pytest.raises(ValueError, match=f"tree_method='{method}' takes no ready cuts: use tree_method='hist'"):
-            boostbins.xgboost.XGBRegressor(tree_method=method).fit(X, y)
-    with pytest.raises(ValueError, match="gblinear"):
-        boostbins.xgboost.XGBRegressor(booster="gblinear").fit(X, y)
     with pytest.raises(TypeError, match="not a ready-made Dataset"):
         boostbins.lightgbm.LGBMRegressor().fit(lightgbm.Dataset(X, y), y)
     with pytest.raises(TypeError, match="not a ready-made DMatrix"):
@@ -850,6 +847,102 @@ def test_settings_that_contradict_are_refused(tmp_path):
         boostbins.catboost.CatBoostRegressor(verbose=False).grid_search({"depth": [2]}, X, y)
     with pytest.raises(ValueError, match=r"there is no file .*f\.csv"):
         boostbins.lightgbm.Dataset(str(tmp_path / "f.csv")).construct()
+
+
+WITHOUT_CUTS = [
+    ({"tree_method": "exact"}, "tree_method='exact' takes no ready cuts: use tree_method='hist', or give bin_method"),
+    ({"tree_method": "approx"}, "tree_method='approx' takes no ready cuts: use tree_method='hist', or give bin_method"),
+    ({"booster": "gblinear"}, "booster='gblinear' has no bins: use 'gbtree' or 'dart', or give bin_method=None"),
+    ({"max_bin": 2}, "max_bin=2 is beyond what a method can do: use 3 to 65536, or give bin_method=None"),
+    ({"max_bin": 10**5}, "max_bin=100000 is beyond what a method can do: use 3 to 65536, or give bin_method=None"),
+    (
+        {"updater": "prune", "process_type": "update"},
+        "process_type='update' looks for no splits.*leave it out, or give",
+    ),
+]
+
+
+@pytest.mark.filterwarnings("ignore:.*manually specified the `updater`:UserWarning")
+@pytest.mark.parametrize(("params", "said"), WITHOUT_CUTS, ids=lambda value: str(value)[:30])
+def test_xgboost_goes_its_own_way_where_it_takes_no_cuts_unless_a_method_was_asked_for(params, said):
+    import xgboost
+
+    X, y = data(300)
+    few = {"n_estimators": 3, "n_jobs": 1, "feature_selector": "cyclic", "updater": "coord_descent"}
+    few = few if "booster" in params else {"n_estimators": 3, "n_jobs": 1}
+    first = xgboost.XGBRegressor(n_estimators=3, n_jobs=1).fit(X, y)
+    fit = {"xgb_model": first} if "process_type" in params else {}
+    native = xgboost.XGBRegressor(**few, **params).fit(X, y, **fit)
+    model = boostbins.xgboost.XGBRegressor(n_estimators=3).fit(X, y)
+    for copied in (clone, copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))):
+        ours = copied(model).set_params(**few, **params)
+        with pytest.warns(UserWarning, match=f"{said}.*It was not given, so the library goes its own way"):
+            ours.fit(X, y, **fit)
+        assert fingerprint(ours) == fingerprint(native)
+        assert not hasattr(ours, "bins_")
+    for method in ("kmeans", "auto", fit_bins(X, max_bins=9)):
+        with pytest.raises(ValueError, match=said):
+            boostbins.xgboost.XGBRegressor(bin_method=method, **few, **params).fit(X, y, **fit)
+
+
+@pytest.mark.filterwarnings("ignore:.*manually specified the `updater`:UserWarning")
+def test_xgboost_itself_refuses_what_contradicts_the_cuts_of_a_matrix():
+    import xgboost
+
+    X, y = data(300)
+    for updater in ("grow_colmaker", "grow_histmaker"):  # of the estimators it has made a QuantileDMatrix already
+        for library in (xgboost, boostbins.xgboost):
+            with pytest.raises(xgboost.core.XGBoostError, match="tree method can use"):
+                library.XGBRegressor(updater=updater, n_jobs=1).fit(X, y)
+    with pytest.raises(ValueError, match="device='sycl:gpu' takes no ready cuts: use 'cpu' or 'cuda'"):
+        boostbins.xgboost.XGBRegressor(device="sycl:gpu", bin_method="kmeans").fit(X, y)
+    train = boostbins.xgboost.QuantileDMatrix(X, y, max_bin=16)
+    for params in ({}, {"max_bin": 15}, {"max_bin": 17}):
+        with pytest.raises(xgboost.core.XGBoostError, match="Inconsistent `max_bin`"):
+            xgboost.train(params, train, 1)
+    for params in ({"tree_method": "exact", "max_bin": 16}, {"tree_method": "approx", "max_bin": 16}):
+        with pytest.raises(xgboost.core.XGBoostError, match="tree method can use"):
+            xgboost.train(params, train, 1)
+    with pytest.raises(xgboost.core.XGBoostError, match="Not implemented"):
+        xgboost.train({"booster": "gblinear"}, train, 1)
+
+
+def test_a_quantile_matrix_of_two_bins_or_without_rows_is_xgboosts_own():
+    import xgboost
+
+    X, y = data(300)
+    with pytest.warns(UserWarning, match="data has no rows to find cuts on: give it some, or give bin_method=None"):
+        assert boostbins.xgboost.QuantileDMatrix(X[:0]).num_row() == 0
+    with pytest.raises(ValueError, match="data has no rows"):
+        boostbins.xgboost.QuantileDMatrix(X[:0], bin_method="kmeans")
+    with pytest.warns(UserWarning, match="max_bin=2 is beyond"):
+        ours = boostbins.xgboost.QuantileDMatrix(X, y, max_bin=2)
+    assert all(map(np.array_equal, ours.get_quantile_cut(), xgboost.QuantileDMatrix(X, max_bin=2).get_quantile_cut()))
+    with pytest.raises(ValueError, match="max_bin=2 is beyond"):
+        boostbins.xgboost.QuantileDMatrix(X, y, max_bin=2, bin_method="kmeans")
+
+
+@pytest.mark.parametrize("library", EVERY, ids=str)
+def test_the_documentation_that_scikit_learn_shows_is_the_librarys_own(library):
+    native = library.native()
+    assert library.ours()._get_doc_link() == (native._get_doc_link() if hasattr(native, "_get_doc_link") else "")
+
+
+def test_xgboost_may_lose_its_forests():
+    code = """
+import xgboost
+for name in ("XGBRFRegressor", "XGBRFClassifier"):
+    vars(xgboost).pop(name, None)
+from boostbins.xgboost import *
+import boostbins.xgboost
+assert XGBRegressor is boostbins.xgboost.XGBRegressor
+assert not [name for name in boostbins.xgboost.__all__ if "RF" in name]
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+    import xgboost
+
+    for name in ("XGBRFRegressor", "XGBRFClassifier"):
+        assert (name in boostbins.xgboost.__all__) == hasattr(boostbins.xgboost, name) == hasattr(xgboost, name)
 
 
 def test_a_library_that_did_something_else_is_caught():

@@ -518,10 +518,11 @@ def test_estimators_say_what_does_not_work(client):
         with pytest.raises(error, match=match):
             getattr(boostbins.dask, name)(**params).fit(X, y, **(fit or {}))
 
-    refused("XGBRegressor", "tree_method='exact' takes no ready cuts", tree_method="exact")
-    refused("XGBRegressor", "gblinear.*no bins", booster="gblinear")
+    asked = {"bin_method": "kmeans"}
+    refused("XGBRegressor", "tree_method='approx' takes no ready cuts", tree_method="approx", **asked)
+    refused("XGBRegressor", "gblinear.*no bins", booster="gblinear", **asked)
     refused("XGBRegressor", "bin_method must be one of", bin_method="kmean")
-    refused("XGBRegressor", "xgb_model has thresholds", fit={"xgb_model": "model.json"})
+    refused("XGBRegressor", "xgb_model has thresholds", fit={"xgb_model": "model.json"}, **asked)
     refused("XGBRegressor", "'text' of type.*enable_categorical", TypeError, X=X.assign(text="a"))
     refused("XGBRegressor", "'skewed' holds infinite values", X=X.assign(skewed=np.inf))
     refused("XGBRegressor", "Dask DataFrame or Array", TypeError, X=frame[FEATURES])
@@ -535,6 +536,21 @@ def test_estimators_say_what_does_not_work(client):
     refused("LGBMRegressor", "init_model has thresholds", fit={"init_model": "model.txt"})
     refused("LGBMRegressor", "'text' of type.*make it numbers", TypeError, X=X.assign(text="a"))
     refused("LGBMRegressor", "one entry per row", y=in_parts(frame, [90]).y)
+
+
+def test_xgboost_goes_its_own_way_where_no_method_was_asked_for(client):
+    frame = table(200)
+    parts = in_parts(frame, [100])
+    for params, fit in (({"tree_method": "approx"}, {}), ({}, {"xgb_model": True})):
+        few = {**XGB, "n_estimators": 2, **params}
+        own = boostbins.dask.XGBRegressor(**few, bin_method=None).fit(parts[FEATURES], parts.y)
+        if fit:
+            fit = {"xgb_model": own.get_booster()}
+            own = boostbins.dask.XGBRegressor(**few, bin_method=None).fit(parts[FEATURES], parts.y, **fit)
+        with pytest.warns(UserWarning, match="It was not given, so the library goes its own way"):
+            model = boostbins.dask.XGBRegressor(**few).fit(parts[FEATURES], parts.y, **fit)
+        assert model.get_booster().get_dump() == own.get_booster().get_dump()
+        assert not hasattr(model, "bins_")
 
 
 def test_the_recipe_of_the_documentation_runs(client, tmp_path, monkeypatch):

@@ -387,16 +387,28 @@ def test_the_flag_is_a_parameter_like_any_other(spark, session, tmp_path):
     assert loaded.getOrDefault("bin_method") == "quantile"
 
 
+def test_xgboost_goes_its_own_way_where_no_method_was_asked_for(spark, training, tmp_path):
+    options = {"features_col": ["rooms"], "n_estimators": 2, "tree_method": "approx"}
+    spark.SparkXGBRegressor(**options).write().overwrite().save(str(tmp_path / "estimator"))
+    with pytest.warns(UserWarning, match="tree_method='approx' takes no ready cuts.*the library goes its own way"):
+        ours = spark.SparkXGBRegressor.load(str(tmp_path / "estimator")).fit(training)
+    assert '"tree_method":"approx"' in ours.get_booster().save_config()
+    assert not hasattr(ours, "bins_")
+
+
+ASKED = {"bin_method": "kmeans"}
+
+
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
         ({"bin_method": "kmean"}, ValueError, "bin_method must be"),
-        ({"tree_method": "approx"}, ValueError, "tree_method='approx' takes no ready cuts"),
-        ({"max_bin": 2}, ValueError, "max_bin=2 leaves 1 bins"),
+        ({**ASKED, "tree_method": "approx"}, ValueError, "tree_method='approx' takes no ready cuts"),
+        ({**ASKED, "max_bin": 2}, ValueError, "max_bin=2 is beyond what a method can do"),
         ({"bin_method": Bins([[1.0, 2.0]], ["rooms"]), "max_bin": 3}, ValueError, "bin_method holds 3 bins"),
         ({"bin_method": Bins([[1.0]], ["area"])}, ValueError, "bin_method holds bins for other columns"),
         ({"label_col": "rooms"}, ValueError, "label_col='rooms' is a feature too"),
-        ({"missing": 0.0, "features_col": "features", "enable_sparse_data_optim": True}, ValueError, "missing=0.0 wit"),
+        ({**ASKED, "missing": 0.0, "enable_sparse_data_optim": True}, ValueError, "missing=0.0 without it"),
     ],
 )
 def test_what_cannot_be_trained_is_refused(spark, training, options, error, message):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -102,7 +102,7 @@ class Default(str):
 DEFAULT = Default("kmeans")
 
 
-def cuts_are_ours(bin_method: BinMethod, obstacle: str = "") -> bool:
+def cuts_are_ours(bin_method: BinMethod, obstacle: str = "") -> TypeGuard[str | Method | Bins]:
     """Return whether a model is trained on cuts of ours, where something may stand in the way of that.
 
     A method that was asked for is then refused; the default one gives way to the library, with a warning.
@@ -199,6 +199,10 @@ class Flagged:
         ours = {*self._own_parameters, "bins_"}
         plain.__dict__.update({key: value for key, value in self.__dict__.items() if key not in ours})
         return plain
+
+    def _get_doc_link(self) -> str:
+        """Return where the library documents its own class, for scikit-learn's display of an estimator."""
+        return str(getattr(self.to_native(), "_get_doc_link", str)())
 
 
 # ---- the data, as a library sees it

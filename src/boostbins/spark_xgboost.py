@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from boostbins.adapter import FLAGS, Ranges, checked_flag, summarized_ranges
+from boostbins.adapter import DEFAULT, FLAGS, Ranges, checked_flag, cuts_are_ours, summarized_ranges
 from boostbins.bins import Bins
 from boostbins.columns import Column, as_float32, with_missing
 from boostbins.fit import cells_for
@@ -27,7 +27,7 @@ from boostbins.spark_frames import (
     represented_frame,
     summarized,
 )
-from boostbins.xgboost import MAX_BIN, bins_of_summary, check_takes_cuts, last_thresholds
+from boostbins.xgboost import MAX_BIN, bins_of_summary, last_thresholds, obstacle_in
 
 try:
     from pyspark.ml.param import Param, Params
@@ -63,18 +63,18 @@ class _Binned(_SparkXGBEstimator):
 
     def _set_xgb_params_default(self) -> None:
         super()._set_xgb_params_default()
-        self._setDefault(bin_method="kmeans", total_bins=None)
+        self._setDefault(bin_method=str(DEFAULT), total_bins=None)
 
     def _gen_xgb_params_dict(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         params = super()._gen_xgb_params_dict(*args, **kwargs)
         return {name: value for name, value in params.items() if name not in FLAGS}
 
     def _fit(self, dataset: Any) -> Any:
-        bin_method = self.getOrDefault(self.bin_method)
+        # Not the default that Spark keeps: of an estimator that was saved it is text like any other.
+        bin_method = self.getOrDefault(self.bin_method) if self.isSet(self.bin_method) else DEFAULT
         checked_flag(bin_method, None)
-        if bin_method is None:
+        if not cuts_are_ours(bin_method, self._obstacle()):
             return super()._fit(dataset)
-        self._check_takes_cuts()
         self._prepare_input_columns_and_feature_prop(checked_frame(dataset))  # XGBoost's own words on the columns
         features = self.getOrDefault(self.features_cols) or [self.getOrDefault(self.featuresCol)]
         beside = self._columns_beside()
@@ -126,15 +126,16 @@ class _Binned(_SparkXGBEstimator):
                 )
         return bins_of_summary(bin_method, summary, max_bin, total_bins), summarized_ranges(summary)
 
-    def _check_takes_cuts(self) -> None:
-        check_takes_cuts(self.getOrDefault("tree_method"), self.getOrDefault("booster"))
+    def _obstacle(self) -> str:
+        """Return what takes no cuts of ours, as `cuts_are_ours` is told."""
         if self.getOrDefault(self.enable_sparse_data_optim):
-            raise ValueError(
+            return (
                 "enable_sparse_data_optim=True takes no values that stand for bins: give missing=0.0 without it, which "
-                "trains the same model, or bin_method=None"
+                "trains the same model"
             )
         if self.getOrDefault("xgb_model") is not None:
-            raise ValueError("xgb_model has thresholds of its own, which are not these cuts: give bin_method=None")
+            return "xgb_model has thresholds of its own: leave it out"
+        return obstacle_in(self._gen_xgb_params_dict())
 
     def _columns_beside(self) -> dict[str, str]:
         """Return the columns that are no features, by argument."""

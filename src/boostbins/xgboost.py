@@ -11,7 +11,9 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,20 +31,23 @@ from boostbins.adapter import (
     as_array,
     check_budgets,
     checked_flag,
+    cuts_are_ours,
     feature_table,
     first_rows,
     ranges,
     requested_bins,
     summarized_bins,
+    target_of,
     threads_of,
     with_flag,
 )
 from boostbins.bins import Bins
 from boostbins.cache import BinCache
 from boostbins.columns import Column, Table, as_float32, is_sparse, rest_missing, with_missing
+from boostbins.fit import cells_for
 from boostbins.inputs import Floats
-from boostbins.methods import Method, needs_target
-from boostbins.stream import RowNumbers, Stream
+from boostbins.methods import MAX_BINS, MIN_BINS, Method, needs_target
+from boostbins.stream import Batch, RowNumbers, Stream, summarize_stream
 from boostbins.streamed import Rows, stream_of
 from boostbins.table_summary import TableSummary
 from boostbins.threads import Progress
@@ -59,8 +64,6 @@ __all__ = [
     "ExtMemQuantileDMatrix",
     "QuantileDMatrix",
     "XGBClassifier",
-    "XGBRFClassifier",
-    "XGBRFRegressor",
     "XGBRanker",
     "XGBRegressor",
     "from_native",
@@ -92,7 +95,8 @@ class QuantileDMatrix(xgb.QuantileDMatrix):
         As for `xgboost.QuantileDMatrix`. `data` is an array, a frame or a sparse matrix. With `ref`, its cuts are
         taken and `bin_method` is not looked at. Or `data` comes in batches, as for `fit_bins`: a Parquet file, a folder
         of them, an Arrow dataset, a function that returns an iterator of tables; then `label`, `weight` and
-        `base_margin` may be names of columns, and only the bins' numbers are held in memory.
+        `base_margin` may be names of columns, and only the bins' numbers are held in memory. Or it is a
+        `xgboost.DataIter`, which is gone through once more, for the cuts.
     bin_method : str, function, Bins or None
         "auto", "hybrid", "kmeans", "optimal", "quantile", "uniform", a function ``(summary, max_bins) -> cuts``, ready
         bins, or None for XGBoost's own.
@@ -138,26 +142,33 @@ class QuantileDMatrix(xgb.QuantileDMatrix):
     ) -> None:
         checked_flag(bin_method, bin_cache)
         stream = None if isinstance(data, xgb.DMatrix | xgb.DataIter) else stream_of(data)
+        if bin_cache is not None and (stream is not None or isinstance(data, xgb.DataIter)):
+            raise ValueError(
+                "bin_cache cannot know data that comes in batches: fit_bins once, and give its Bins instead"
+            )
+        asked = _Asked(bin_method, total_bins, n_classes, max_bin)
         if stream is not None:
-            if bin_cache is not None:
-                raise ValueError(
-                    "bin_cache cannot know data that comes in batches: fit_bins once, and give its Bins instead"
-                )
-            asked = _Asked(bin_method, total_bins, n_classes, max_bin)
             streamed = _Streamed(stream, label, columns, asked, kwargs, progress)
             super().__init__(streamed.iterator(), max_bin=streamed.max_bin, ref=streamed.ref, **streamed.options)
             streamed.check(self)
             return
-        if columns is not None:
-            raise ValueError("columns is for data that comes in batches: select those of a table yourself")
-        if bin_method is None or kwargs.get("ref") is not None:
+        _check_no_columns(columns)
+        obstacle = obstacle_in({"max_bin": max_bin})
+        if getattr(data, "shape", (1,))[0] == 0:
+            obstacle = "data has no rows to find cuts on: give it some"
+        if kwargs.get("ref") is not None or not cuts_are_ours(bin_method, obstacle):
             super().__init__(data, label, max_bin=max_bin, **kwargs)
             return
-        if isinstance(data, xgb.DMatrix | xgb.DataIter):
+        if isinstance(data, xgb.DMatrix):
             raise TypeError(
-                f"data must be an array, a frame, a sparse matrix or a file for bin_method, got {type(data).__name__}: "
-                f"give the data itself, or bin_method=None"
+                f"data must be an array, a frame, a sparse matrix, a file or a DataIter for bin_method, got "
+                f"{type(data).__name__}: give the data itself, or bin_method=None"
             )
+        if isinstance(data, xgb.DataIter):
+            iterated = _Iterated(data, asked, {"label": label, **kwargs}, progress)
+            super().__init__(data, max_bin=iterated.max_bin, **{**kwargs, "ref": iterated.reference})
+            iterated.check(self)
+            return
         data = _taken_by_quantile_matrices(data)
         max_bin = _checked_max_bin(max_bin)
         n_threads = threads_of(kwargs.get("nthread"))
@@ -192,10 +203,10 @@ class ExtMemQuantileDMatrix(getattr(xgb, "ExtMemQuantileDMatrix", object)):  # t
     Parameters
     ----------
     data, label, bin_method, total_bins, n_classes, max_bin, columns, progress
-        As for `QuantileDMatrix` of data that comes in batches.
+        As for `QuantileDMatrix` of data that comes in batches, or of a `xgboost.DataIter`.
     cache : folder, optional
         Where XGBoost keeps its pages, about 5 bytes per value; it is emptied when the matrix is no longer used. A
-        temporary folder, if not given.
+        temporary folder, if not given. (A `DataIter` has a `cache_prefix` for that.)
     **kwargs
         `weight` and `base_margin`, as `label`; `ref`, of a validation set: the training set, whose cuts are taken.
         Everything else as for XGBoost's own.
@@ -223,13 +234,16 @@ class ExtMemQuantileDMatrix(getattr(xgb, "ExtMemQuantileDMatrix", object)):  # t
         if LIBRARY.is_before("3"):
             raise ImportError(f"ExtMemQuantileDMatrix needs XGBoost 3, and {LIBRARY.version} is installed")
         checked_flag(bin_method, None)
-        stream = None if isinstance(data, xgb.DMatrix | xgb.DataIter) else stream_of(data)
+        asked = _Asked(bin_method, total_bins, n_classes, max_bin)
+        if isinstance(data, xgb.DataIter):
+            self._init_from_iterator(data, asked, {"label": label, **kwargs}, columns, cache, progress)
+            return
+        stream = None if isinstance(data, xgb.DMatrix) else stream_of(data)
         if stream is None:
             raise TypeError(
-                f"data must come in batches, as a file or a function that returns an iterator of tables, got "
-                f"{type(data).__name__}: use QuantileDMatrix for what is in memory"
+                f"data must come in batches, as a file, a DataIter or a function that returns an iterator of tables, "
+                f"got {type(data).__name__}: use QuantileDMatrix for what is in memory"
             )
-        asked = _Asked(bin_method, total_bins, n_classes, max_bin)
         streamed = _Streamed(stream, label, columns, asked, kwargs, progress)
         folder = tempfile.mkdtemp(prefix="boostbins-", dir=_existing_folder(cache))
         remove = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
@@ -240,6 +254,27 @@ class ExtMemQuantileDMatrix(getattr(xgb, "ExtMemQuantileDMatrix", object)):  # t
         except BaseException:
             remove()
             raise
+
+    def _init_from_iterator(
+        self,
+        data: xgb.DataIter,
+        asked: _Asked,
+        kwargs: dict[str, Any],
+        columns: Sequence[str] | None,
+        cache: str | os.PathLike[str] | None,
+        progress: Progress | None,
+    ) -> None:
+        _check_no_columns(columns)
+        if cache is not None:
+            raise ValueError(f"cache={cache!r} is not for a DataIter: give that a cache_prefix")
+        _check_given_by_batches(kwargs)
+        options = {name: value for name, value in kwargs.items() if value is not None}
+        if "ref" in options or not cuts_are_ours(asked.method, obstacle_in({"max_bin": asked.max_bin})):
+            super().__init__(data, max_bin=asked.max_bin, **options)
+            return
+        iterated = _Iterated(data, asked, options, progress)
+        super().__init__(data, max_bin=iterated.max_bin, ref=iterated.reference, **options)
+        iterated.check(self)
 
 
 class _Asked(NamedTuple):
@@ -283,7 +318,9 @@ class _Streamed:
             self.bins = bins_of_summary(asked.method, summary, self.max_bin, asked.total, n_threads)
             values = _reference_columns(range(len(summary)), self.bins, self.rows.extent)
             names = list(summary.names) if self.rows.named else None
-            self.ref = _reference(values, len(summary), self.max_bin, feature_names=names)
+            self.ref = _reference(
+                values, len(summary), self.max_bin, feature_names=names, nthread=self.options.get("nthread")
+            )
             self.is_checked = True
         else:
             self.is_checked = False
@@ -319,6 +356,111 @@ class _Batches(xgb.DataIter):
         names = list(batch.table.names) if batch.table.named else None
         input_data(data=self.rows.matrix(batch, np.float32), feature_names=names, **batch.numbers)
         return True
+
+
+class _Iterated:
+    """A `DataIter` of the user's: what a first pass over it tells. The later ones are XGBoost's."""
+
+    features: _Features | None = None  # of all batches together
+    places: tuple[int, ...]
+    extent: Ranges
+    n_rows = 0
+
+    def __init__(
+        self, iterator: xgb.DataIter, asked: _Asked, kwargs: dict[str, Any], progress: Progress | None
+    ) -> None:
+        assert asked.method is not None
+        _check_given_by_batches(kwargs)
+        self.max_bin = _checked_max_bin(asked.max_bin)
+        check_budgets([self.max_bin - 1], f"max_bin={self.max_bin}")  # before anything is read
+        n_threads = threads_of(kwargs.get("nthread"))
+        supervised = needs_target(asked.method, asked.total)
+        summary = summarize_stream(
+            self._looked_at(_given_by(iterator), kwargs, supervised, n_threads),
+            weight="weight",
+            target="label" if supervised else "",
+            n_classes=asked.n_classes,
+            max_cells=cells_for(self.max_bin),
+            n_threads=n_threads,
+            progress=progress,
+        )
+        if self.features is None:
+            raise ValueError("data gave no rows: the DataIter's next() must hand over some with input_data")
+        self.bins = bins_of_summary(asked.method, summary, self.max_bin, asked.total, n_threads)
+        self.reference = self.features.reference(_reference_columns(self.places, self.bins, self.extent), self.max_bin)
+
+    def _looked_at(
+        self, given: Iterator[dict[str, Any]], kwargs: dict[str, Any], supervised: bool, n_threads: int | None
+    ) -> Iterator[Batch]:
+        extents = []
+        for number, batch in enumerate(given):
+            where = f"batch {number} of data"
+            data = deepcopy(_taken_by_quantile_matrices(batch["data"]))  # the next batch may be in the same memory
+            if data.shape[0] == 0:
+                continue
+            features = _Features(data, {**kwargs, **batch})
+            table = _seen_by_xgboost(data, features.categorical, kwargs.get("missing"))
+            numbers = _numbers_beside(batch, table.n_rows, supervised)
+            if self.features is None:
+                self.features, self.places, names, beside = features, table.places, table.names, numbers.keys()
+            self.features.add(features, where)
+            for odd in numbers.keys() ^ beside:  # XGBoost would take that of another batch
+                raise ValueError(f"{where}: {odd} must come with all batches, or with none")
+            extents.append(ranges(table, n_threads))
+            self.n_rows += table.n_rows
+            yield Batch(replace(table, names=names), numbers, 0, where)
+        if extents:
+            low, high, missing = zip(*extents, strict=True)
+            self.extent = Ranges(np.fmin.reduce(low), np.fmax.reduce(high), np.any(missing, axis=0))
+
+    def check(self, matrix: Any) -> None:
+        """Prove that the cuts are used, of the rows that they were found on, and note them."""
+        if matrix.num_row() != self.n_rows:
+            raise ValueError(
+                f"data gave {self.n_rows:,} rows the first time, and {matrix.num_row():,} the next: after reset() a "
+                f"DataIter must give the same rows again"
+            )
+        _check_cuts(matrix, self.places, self.bins, self.extent)
+        matrix.bins_ = self.bins
+
+
+def _given_by(iterator: xgb.DataIter) -> Iterator[dict[str, Any]]:
+    """Yield what a DataIter hands over, batch by batch, and leave it as it was."""
+    batch: dict[str, Any] = {}
+
+    def input_data(*unnamed: Any, **named: Any) -> None:
+        if unnamed or "data" not in named:
+            raise TypeError("Keyword arguments are what input_data takes, data among them: input_data(data=X, label=y)")
+        batch.update(named)
+
+    iterator.reset()
+    while iterator.next(input_data):
+        if not batch:
+            raise ValueError("data: the DataIter's next() said that there is a batch, and did not call input_data")
+        yield batch.copy()
+        batch.clear()
+    iterator.reset()
+
+
+def _numbers_beside(batch: dict[str, Any], n_rows: int, supervised: bool) -> dict[str, Floats]:
+    """Return what of a batch has a say in the cuts, beside its rows."""
+    numbers = {}
+    if (weight := _row_weight(batch, n_rows)) is not None:
+        numbers["weight"] = np.array(weight, np.float64).reshape(-1)
+    if supervised and batch.get("label") is not None:
+        numbers["label"] = np.array(target_of(batch["label"], n_rows))
+    return numbers
+
+
+def _check_given_by_batches(kwargs: Mapping[str, Any]) -> None:
+    for name in ("label", "weight", "base_margin", *_NOT_IN_BATCHES):
+        if kwargs.get(name) is not None:
+            raise ValueError(f"{name} of a DataIter is specified as batch argument: its next() gives it to input_data")
+
+
+def _check_no_columns(columns: Sequence[str] | None) -> None:
+    if columns is not None:
+        raise ValueError("columns is for data that comes in batches, as files or by a function: select them yourself")
 
 
 def from_native(dmatrix: xgb.DMatrix) -> Bins:
@@ -363,7 +505,8 @@ class _Features:
         }
         missing = np.nan if kwargs.get("missing") is None else kwargs["missing"]
         named = _named_categories(data)
-        few = xgb.DMatrix(_rows_with_each_category(data, named), missing=missing, **options)
+        self.n_threads = kwargs.get("nthread")
+        few = xgb.DMatrix(_rows_with_each_category(data, named), missing=missing, nthread=self.n_threads, **options)
         self.names = few.feature_names
         self.types = few.feature_types
         self.n_features = few.num_col()
@@ -375,12 +518,20 @@ class _Features:
             else:
                 self.n_categories[place] = _n_categories(data, place, missing)
 
+    def add(self, other: _Features, where: str) -> None:
+        """Take in the categories of more rows, which must have the same features."""
+        for said in ("n_features", "names", "categorical"):
+            mine, others = getattr(self, said), getattr(other, said)
+            if mine != others and None not in (mine, others):
+                raise ValueError(f"{where} has other features than the first: {said} were {mine}, and are {others}")
+        self.n_categories = {place: max(n, other.n_categories[place]) for place, n in self.n_categories.items()}
+
     def reference(self, columns: dict[int, NDArray[np.float32]], max_bin: int) -> xgb.QuantileDMatrix:
         """Return a matrix whose cuts are these values."""
         columns |= {place: np.arange(n, dtype=np.float32) for place, n in self.n_categories.items()}
         return _reference(
             columns, self.n_features, max_bin, feature_names=self.names, feature_types=self.types,
-            enable_categorical=bool(self.categorical),
+            enable_categorical=bool(self.categorical), nthread=self.n_threads,
         )  # fmt: skip
 
 
@@ -544,25 +695,29 @@ def _native_cuts(dmatrix: xgb.DMatrix) -> dict[int, Floats]:
 # ---- the estimators
 
 
-def check_takes_cuts(tree_method: str | None, booster: str | None) -> None:
-    """Refuse ways to train that take no ready cuts."""
-    if tree_method not in _WITH_CUTS:
-        raise ValueError(f"tree_method={tree_method!r} takes no ready cuts: use tree_method='hist', or bin_method=None")
-    if booster == "gblinear":
-        raise ValueError("booster='gblinear' has no bins: use 'gbtree' or 'dart', or bin_method=None")
+def obstacle_in(params: Mapping[str, Any]) -> str:
+    """Return what of XGBoost's parameters takes no ready cuts, as `cuts_are_ours` is told; empty if nothing."""
+    if isinstance(max_bin := params.get("max_bin"), int | np.integer) and not MIN_BINS <= max_bin - 1 <= MAX_BINS:
+        return f"max_bin={max_bin} is beyond what a method can do: use {MIN_BINS + 1} to {MAX_BINS + 1}"
+    if params.get("booster") == "gblinear":
+        return "booster='gblinear' has no bins: use 'gbtree' or 'dart'"
+    if (tree_method := params.get("tree_method")) not in _WITH_CUTS:
+        return f"tree_method={tree_method!r} takes no ready cuts: use tree_method='hist'"
+    if str(device := params.get("device")).startswith("sycl"):
+        return f"device={device!r} takes no ready cuts: use 'cpu' or 'cuda'"
+    if params.get("process_type") == "update":
+        return "process_type='update' looks for no splits, and needs no cuts: leave it out"
+    return ""
 
 
 class _Flag(Flagged, XGBModel):
     """Stands between a class of XGBoost's and `XGBModel`: makes the training matrix ours."""
 
     def _create_dmatrix(self, ref: xgb.DMatrix | None, **kwargs: Any) -> xgb.DMatrix:
-        if ref is not None:
-            return super()._create_dmatrix(ref=ref, **kwargs)
-        if not self._begin_fit():
+        if ref is not None or not self._begin_fit(obstacle_in(self.get_xgb_params())):
             return super()._create_dmatrix(ref=ref, **kwargs)
         if isinstance(kwargs["data"], xgb.DMatrix):
             raise TypeError("X must be data, not a ready-made DMatrix: its cuts are fixed. Give it to xgboost.train")
-        check_takes_cuts(self.tree_method, self.booster)
         matrix = QuantileDMatrix(
             bin_method=self.bin_method,
             bin_cache=self.bin_cache,
@@ -572,7 +727,8 @@ class _Flag(Flagged, XGBModel):
             max_bin=self.max_bin,
             **kwargs,
         )
-        self.bins_ = matrix.bins_
+        if hasattr(matrix, "bins_"):
+            self.bins_ = matrix.bins_
         return matrix
 
     def load_model(self, fname: Any) -> None:
@@ -601,11 +757,14 @@ class XGBRanker(xgb.XGBRanker, _Flag):
     """`xgboost.XGBRanker` with cuts by `bin_method`."""
 
 
-@with_flag("`max_bin` less one is the number of bins")
-class XGBRFRegressor(xgb.XGBRFRegressor, _Flag):
-    """`xgboost.XGBRFRegressor` with cuts by `bin_method`."""
+if hasattr(xgb, "XGBRFRegressor"):  # deprecated since 3.4, to be removed
 
+    @with_flag("`max_bin` less one is the number of bins")
+    class XGBRFRegressor(xgb.XGBRFRegressor, _Flag):
+        """`xgboost.XGBRFRegressor` with cuts by `bin_method`."""
 
-@with_flag("`max_bin` less one is the number of bins")
-class XGBRFClassifier(xgb.XGBRFClassifier, _Flag):
-    """`xgboost.XGBRFClassifier` with cuts by `bin_method`."""
+    @with_flag("`max_bin` less one is the number of bins")
+    class XGBRFClassifier(xgb.XGBRFClassifier, _Flag):
+        """`xgboost.XGBRFClassifier` with cuts by `bin_method`."""
+
+    __all__ += ["XGBRFClassifier", "XGBRFRegressor"]

@@ -23,7 +23,7 @@ from boostbins.dask._training import with_numbers
 from boostbins.methods import Method, needs_target
 from boostbins.represent import for_raw_values, represented
 from boostbins.table_summary import TableSummary
-from boostbins.xgboost import MAX_BIN, bins_of_summary, check_takes_cuts, last_thresholds
+from boostbins.xgboost import MAX_BIN, bins_of_summary, last_thresholds, obstacle_in
 
 __all__ = ["XGBClassifier", "XGBRanker", "XGBRegressor"]
 
@@ -33,12 +33,12 @@ class _Represented(Flagged):
 
     def fit(self, X: Any, y: Any, **kwargs: Any) -> Any:
         """Fit as XGBoost's own does; X is read twice, once for the cuts."""
-        if not self._begin_fit():
-            return super().fit(X, y, **kwargs)  # type: ignore[misc]
         this: Any = self
-        check_takes_cuts(this.tree_method, this.booster)
+        obstacle = obstacle_in(self.get_xgb_params())
         if kwargs.get("xgb_model") is not None:
-            raise ValueError("xgb_model has thresholds of its own: leave it out, or give bin_method=None")
+            obstacle = "xgb_model has thresholds of its own: leave it out"
+        if not self._begin_fit(obstacle):
+            return super().fit(X, y, **kwargs)  # type: ignore[misc]
         X, client = checked_collection(X), this.client
         max_bin, total = MAX_BIN if this.max_bin is None else int(this.max_bin), self.total_bins
         parts = features(
