@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find src CMakeLists.txt pyproject.toml -type f ! -name '*.pyc' 2>/dev/null)
 
-.PHONY: demo test test-oldest lint bench docs paper sanitize clean
+.PHONY: demo test test-oldest peers lint bench docs paper sanitize clean
 .DELETE_ON_ERROR:
 
 $(BIN)/python:
@@ -35,6 +35,9 @@ test-oldest: $(VENV)-oldest/.installed  ## the adapters with the oldest versions
 	    tests/test_native_datasets.py tests/test_cache.py tests/test_estimator_checks.py tests/test_comparison.py \
 	    tests/test_reading.py tests/test_reporting.py tests/test_stream.py tests/test_out_of_core.py \
 	    tests/test_same_cuts_*.py
+
+peers: $(VENV)/.installed  ## the libraries' own tests, with our classes in the place of theirs
+	$(BIN)/python -m tests.peers sklearn -n auto
 
 lint: $(VENV)/.installed  ## the linters
 	$(BIN)/ruff check .

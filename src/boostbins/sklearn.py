@@ -53,7 +53,7 @@ def from_native(model: Any) -> Bins:
         raise ValueError("model has no cuts yet: fit it first")
     names = _names_of_columns(model)
     numeric = np.flatnonzero(np.asarray(mapper.is_categorical_) == 0)
-    cuts = [np.unique(mapper.bin_thresholds_[i]) for i in numeric]  # before 1.6, some twice
+    cuts = [np.unique(mapper.bin_thresholds_[i]) for i in numeric]  # older versions have some twice
     return Bins(cuts, [names[i] for i in numeric])
 
 
