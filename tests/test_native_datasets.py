@@ -648,6 +648,17 @@ def test_catboost_refuses_validation_sets_with_other_cuts():
         assert np.isclose(min(reported), error)
 
 
+def test_catboost_refuses_quantized_validation_sets_with_categories():
+    X, y = data()
+    frame, kinds = with_kinds(X), {"cat_features": ["kind"]}
+    model = boostbins.catboost.CatBoostRegressor(one_hot_max_size=5, **QUIET)
+    bins = model.fit(frame, y, eval_set=catboost.Pool(frame[::-1], y[::-1], **kinds), **kinds).bins_
+    other = boostbins.catboost.Pool(frame[::-1], y[::-1], bin_method=bins, **kinds)
+    for given in ((frame, y, kinds), (boostbins.catboost.Pool(frame, y, bin_method=bins, **kinds), None, {})):
+        with pytest.raises(ValueError, match="numbers its categories by itself.*not quantized"):
+            model.copy().fit(*given[:2], eval_set=other, **given[2])
+
+
 def test_catboost_selects_features_on_the_cuts_or_not_at_all():
     X, y = data()
     options = {"features_for_select": "0-4", "num_features_to_select": 2, "steps": 1, "logging_level": "Silent"}

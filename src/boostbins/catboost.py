@@ -62,8 +62,9 @@ _CONTRADICTING = ("feature_border_type", "per_float_feature_quantization", "inpu
 class Pool(cb.Pool):
     """`catboost.Pool`, quantized with cuts by `bin_method`.
 
-    A validation set is a plain `catboost.Pool`, which CatBoost quantizes with the cuts of this one, or one of these
-    with ``bin_method=train.bins_``: CatBoost does not notice if the cuts differ. The folds of `catboost.cv` share them.
+    A validation set is a plain `catboost.Pool`, which CatBoost quantizes with the cuts of this one, or, if it has no
+    categorical features, one of these with ``bin_method=train.bins_``: CatBoost does not notice if the cuts, or the
+    numbers of the categories, differ. The folds of `catboost.cv` share them.
     Categorical and embedding features are left to CatBoost.
 
     Parameters
@@ -183,7 +184,9 @@ def _is_made_of(pool: cb.Pool, data: Any) -> bool:
     """Return whether the features of a pool are the columns of a table."""
     if isinstance(data, cb.Pool | str | os.PathLike):
         return False
-    shape = (0, pool.num_col()) if isinstance(data, cb.FeaturesData) else np.shape(data)
+    if isinstance(data, cb.FeaturesData):
+        return True
+    shape = np.shape(np.array(data, object) if isinstance(data, list) else data)
     return bool(pool.num_col() == (shape[1] if len(shape) > 1 else 1))
 
 
@@ -196,9 +199,9 @@ def _rows_in(pool: cb.Pool) -> _Rows:
     return _Rows(data, None if (weight == 1).all() else weight, label)
 
 
-def _by_name(names: Sequence[str], values: NDArray[np.float32]) -> Any:
+def _by_name(names: Sequence[str], values: NDArray[Any]) -> Any:
     """Return columns by their names, if they have any."""
-    named = all(names) and len(set(names)) == len(names)
+    named = all(names) and 0 < len(set(names)) == len(names)
     return dict(zip(names, values.T, strict=True)) if named else values
 
 
@@ -245,8 +248,10 @@ def _places_of(features: Iterable[int | str], pool: cb.Pool) -> list[int]:
             return [int(feature)]
         if feature in names:
             return [names.index(feature)]
-        first, last = (places(end) for end in feature.split("-"))
-        return range(min(first), max(last) + 1)
+        first, _, last = feature.partition("-")
+        if not last:
+            raise ValueError(f"ignored_features has {feature!r}, which is no feature of X")
+        return range(min(places(first)), max(places(last)) + 1)
 
     return sorted({place for feature in features for place in places(str(feature))})
 
@@ -298,7 +303,8 @@ def _borders(
         raise ValueError(f"nan_mode must be 'Min', 'Max' or 'Forbidden', got {nan_mode!r}")
     data, others = rows.data, _categories_and_vectors(pool)
     if isinstance(data, cb.FeaturesData):  # its numbers come first
-        data, others = _by_name(data.num_feature_names, data.num_feature_data), []
+        values = np.empty((pool.num_row(), 0)) if data.num_feature_data is None else data.num_feature_data
+        data, others = _by_name(data.num_feature_names, values), []
     table = feature_table(data, others).seen(as_float32)
     extent = ranges(table, n_threads)
     bins = requested_bins(
@@ -340,8 +346,13 @@ def _border_count(params: Mapping[str, Any]) -> int:
 
 
 def _refuse_other_cuts(eval_sets: Iterable[cb.Pool], places: Sequence[int], bins: Bins) -> None:
-    """Refuse quantized validation sets with cuts of their own: CatBoost would not notice."""
+    """Refuse quantized validation sets with cuts, or numbers of categories, of their own: CatBoost would not notice."""
     for pool in eval_sets:
+        if pool.is_quantized() and pool.get_cat_feature_indices():
+            raise ValueError(
+                "eval_set is quantized, and so numbers its categories by itself, which CatBoost would take for those "
+                "of X: give (X, y), or a catboost.Pool that is not quantized"
+            )
         used = _native_cuts(pool) if pool.is_quantized() else None
         if used is not None and not all(map(np.array_equal, (used.get(p, ()) for p in places), bins.cuts)):
             raise ValueError(
@@ -389,7 +400,10 @@ class _Flag(Flagged):
             return obstacle
         if self._quantizes(prepared):
             return _obstacle_to_quantizing(pool)
-        ignored = _places_of(params.get("ignored_features") or (), pool)
+        try:
+            ignored = _places_of(params.get("ignored_features") or (), pool)
+        except ValueError as error:
+            return f"{error}: give the places or names of the features"
         if (ignored and isinstance(X, cb.FeaturesData)) or set(ignored) & {*pool.get_embedding_feature_indices()}:
             return "CatBoost forgets ignored_features where it is given cuts: leave them out of X"
         if ignored and prepared["init_model"] is not None:
