@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find src CMakeLists.txt pyproject.toml -type f ! -name '*.pyc' 2>/dev/null)
 
-.PHONY: demo test test-oldest lint bench docs paper sanitize clean
+.PHONY: demo test test-oldest peers lint bench docs paper sanitize clean
 .DELETE_ON_ERROR:
 
 $(BIN)/python:
@@ -33,7 +33,11 @@ test: $(VENV)/.installed  ## all tests
 test-oldest: $(VENV)-oldest/.installed  ## the adapters with the oldest versions of the libraries
 	$(VENV)-oldest/bin/python -m pytest -q -n auto --dist loadfile -o filterwarnings= -W ignore tests/test_adapters.py \
 	    tests/test_native_datasets.py tests/test_cache.py tests/test_estimator_checks.py tests/test_comparison.py \
-	    tests/test_reading.py tests/test_reporting.py tests/test_stream.py tests/test_out_of_core.py
+	    tests/test_reading.py tests/test_reporting.py tests/test_stream.py tests/test_out_of_core.py \
+	    tests/test_same_cuts_*.py
+
+peers: $(VENV)/.installed  ## the libraries' own tests, with our classes in the place of theirs
+	$(BIN)/python -m tests.peers sklearn -n auto
 
 lint: $(VENV)/.installed  ## the linters
 	$(BIN)/ruff check .

@@ -460,7 +460,8 @@ def test_xgboost_huge_and_tiny_values():
 
 # ---- CatBoost
 
-SMALL = {"iterations": 10, "verbose": False, "allow_writing_files": False, "loss_function": "RMSE"}
+QUIET = {"iterations": 10, "verbose": False, "allow_writing_files": False}
+SMALL = {**QUIET, "loss_function": "RMSE"}
 
 
 def test_catboost_trains_and_validates_on_the_cuts():
@@ -499,24 +500,158 @@ def test_catboost_refuses_missing_values_where_they_are_forbidden():
         boostbins.catboost.CatBoostRegressor(nan_mode="Forbidden", verbose=False, allow_writing_files=False).fit(X, y)
 
 
-def test_catboost_leaves_text_embeddings_and_the_users_pool_alone():
-    X, y = data()
+def with_words(X):
     frame = pd.DataFrame(X, columns=list("abcde"))
-    frame["text"] = np.where(X[:, 0] > 0, "up and away", "down below")
-    frame["kind"] = pd.Categorical(np.where(X[:, 2] > 3, "many", "few"))
-    options = {"text_features": ["text"], "cat_features": ["kind"]}
-    model = boostbins.catboost.CatBoostRegressor(iterations=10, verbose=False, allow_writing_files=False)
-    model.fit(frame, y, **options)
-    assert model.bins_.names == tuple("abcde")
-    assert np.isfinite(model.predict(frame)).all()
-    with_vectors = pd.DataFrame(X, columns=list("abcde"))
-    with_vectors["vector"] = list(np.random.default_rng(0).standard_normal((len(X), 3)))
-    pool = boostbins.catboost.Pool(with_vectors, y, embedding_features=["vector"])
-    assert pool.bins_.names == tuple("abcde")
-    mine = catboost.Pool(X, y)
-    with pytest.raises(TypeError):
-        model.copy().fit(mine)
-    assert not mine.is_quantized()
+    return frame.assign(text=np.where(X[:, 0] > 0, "up and away", "down below"))
+
+
+def with_kinds(X):
+    return pd.DataFrame(X, columns=list("abcde")).assign(kind=np.where(X[:, 2] > 3, "many", "few"))
+
+
+def with_vectors(X):
+    vectors = np.random.default_rng(0).standard_normal((len(X), 3))
+    return pd.DataFrame(X, columns=list("abcde")).assign(vector=list(vectors))
+
+
+def test_catboost_leaves_categories_and_embeddings_alone():
+    X, y = data()
+    for frame, kinds in (
+        (with_kinds(X), {"cat_features": ["kind"]}),
+        (with_vectors(X), {"embedding_features": ["vector"]}),
+        (with_vectors(X).assign(kind="few"), {"embedding_features": ["vector"], "cat_features": ["kind"]}),
+    ):
+        model = boostbins.catboost.CatBoostRegressor(bin_method="kmeans", **QUIET).fit(frame, y, **kinds)
+        assert model.bins_.names == tuple("abcde")
+        for place, borders in model.get_borders().items():
+            assert np.isin(borders, model.bins_.cuts[place]).all()
+        if len(kinds) == 1:
+            assert boostbins.catboost.Pool(frame, y, bin_method="kmeans", **kinds).bins_ == model.bins_
+
+
+@pytest.mark.parametrize("method", ["kmeans", "auto", "quantile"])
+def test_catboost_reads_a_pool_and_leaves_it_as_it_is(method, tmp_path):
+    X, y = data(missing=True)
+    y, weight = y.astype(np.float32), np.random.default_rng(0).random(len(X), np.float32)  # as a pool keeps them
+    classes = np.array(["no", "yes"])[(y > np.median(y)).astype(int)]
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    for make, label in (("CatBoostRegressor", y), ("CatBoostClassifier", classes)):
+        for table, more in ((X, {}), (frame, {"weight": weight}), (np.nan_to_num(X), {"weight": weight})):
+            pool = catboost.Pool(table, label, **more)
+            made = [getattr(boostbins.catboost, make)(bin_method=method, **QUIET) for _ in range(2)]
+            read = made[0].fit(pool)
+            given = made[1].fit(table, label, sample_weight=more.get("weight"))
+            assert read.bins_ == given.bins_
+            assert np.array_equal(read.predict(X), given.predict(X))
+            assert not pool.is_quantized()
+    file = tmp_path / "numbers.csv"
+    np.savetxt(file, np.column_stack([y, np.nan_to_num(X).astype(np.float32)]), delimiter="\t", fmt="%.9g")
+    given = boostbins.catboost.Pool(np.nan_to_num(X), y, bin_method=method)
+    assert boostbins.catboost.Pool(file, bin_method=method).bins_ == given.bins_
+    assert boostbins.catboost.CatBoostRegressor(bin_method=method, **QUIET).fit(str(file)).bins_ == given.bins_
+
+
+def test_catboost_cuts_the_numbers_of_its_own_kind_of_table():
+    X, y = data()
+    kinds = with_kinds(X)[["kind"]].to_numpy().astype("S").astype(object)
+    for names in (None, list("abcde")):
+        table = catboost.FeaturesData(X.astype(np.float32), kinds, num_feature_names=names)
+        pool = boostbins.catboost.Pool(table, y)
+        assert pool.bins_.names == tuple(names or (f"x{i}" for i in range(5)))
+        assert all(map(np.array_equal, pool.bins_.cuts, boostbins.catboost.Pool(X, y).bins_.cuts))
+
+
+def quantized(X, y):
+    pool = catboost.Pool(X, y)
+    pool.quantize()
+    return pool
+
+
+# What CatBoost cannot do with cuts of ours, and what is said of it.
+OBSTACLES = {
+    "a setting": (lambda X, y: (X, y), {"feature_border_type": "Median"}, {}, "contradicts bin_method: leave it out"),
+    "text": (lambda X, y: (with_words(X), y), {"text_features": ["text"]}, {}, "forgets how to process text.*leave th"),
+    "a quantized pool": (lambda X, y: (quantized(X, y), None), {}, {}, "cuts of its own: give one that is not quantiz"),
+    "a pool of more than numbers": (
+        lambda X, y: (catboost.Pool(with_kinds(X), y, cat_features=["kind"]), None),
+        {},
+        {},
+        "cannot be read if it has categorical.*give X and y, or a boostbins.catboost.Pool",
+    ),
+    "a part for validation": (
+        lambda X, y: (with_kinds(X), y),
+        {"cat_features": ["kind"], "eval_fraction": 0.2},
+        {},
+        "hides which rows are trained on.*give eval_set instead",
+    ),
+    "ignored vectors": (
+        lambda X, y: (with_vectors(X), y),
+        {"embedding_features": ["vector"], "ignored_features": ["vector"]},
+        {},
+        "forgets ignored_features where it is given cuts: leave them out of X",
+    ),
+    "ignored, and a model to begin with": (
+        lambda X, y: (X, y),
+        {"ignored_features": [0]},
+        {"init_model": lambda X, y: catboost.CatBoostRegressor(**QUIET).fit(X, y)},
+        "forgets ignored_features.*leave one of them out",
+    ),
+}
+
+
+@pytest.mark.parametrize("given", OBSTACLES.values(), ids=list(OBSTACLES))
+def test_catboost_trains_as_it_would_where_it_cannot_take_cuts_unless_they_were_asked_for(given):
+    make, params, fit, said = given
+    X, y = data(500)
+    table, label = make(X, y)
+    fit = {name: value(X, y) for name, value in fit.items()}
+    with pytest.raises(ValueError, match=rf"{said}.*, or give bin_method=None"):
+        boostbins.catboost.CatBoostRegressor(bin_method="kmeans", **params, **QUIET).fit(table, label, **fit)
+    with pytest.warns(UserWarning, match=rf"{said}.*the library goes its own way"):
+        ours = boostbins.catboost.CatBoostRegressor(**params, **QUIET).fit(table, label, **fit)
+    native = catboost.CatBoostRegressor(**params, **QUIET).fit(table, label, **fit)
+    rows = table if label is not None else make(X, y)[0]
+    assert np.array_equal(ours.predict(rows), native.predict(rows))
+    assert not hasattr(ours, "bins_")
+
+
+def test_catboost_pools_give_way_likewise():
+    X, y = data(500)
+    for frame, kinds, said in (
+        (with_words(X), {"text_features": ["text"]}, "forgets how to process text"),
+        (with_vectors(X).assign(kind="few"), {"embedding_features": ["vector"], "cat_features": ["kind"]}, "crashes"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            boostbins.catboost.Pool(frame, y, bin_method="kmeans", **kinds)
+        with pytest.warns(UserWarning, match=said):
+            pool = boostbins.catboost.Pool(frame, y, **kinds)
+        assert pool.bins_ is None
+        assert not pool.is_quantized()
+
+
+@pytest.mark.parametrize("search", ["grid_search", "randomized_search"])
+def test_catboosts_own_searches_give_way(search):
+    X, y = data(300)
+    ask = {"param_grid" if search == "grid_search" else "param_distributions": {"depth": [2, 3]}, "verbose": False}
+    ask |= {"X": X, "y": y, "cv": 2}
+    with pytest.raises(ValueError, match="use scikit-learn's GridSearchCV"):
+        getattr(boostbins.catboost.CatBoostRegressor(bin_method="kmeans", **QUIET), search)(**ask)
+    ours, native = boostbins.catboost.CatBoostRegressor(**QUIET), catboost.CatBoostRegressor(**QUIET)
+    with pytest.warns(UserWarning, match="use scikit-learn's GridSearchCV") as said:
+        found = getattr(ours, search)(**ask)
+    assert len(said) == 1
+    assert found == getattr(native, search)(**ask)
+    assert np.array_equal(ours.predict(X), native.predict(X))
+    assert ours.bin_method == "kmeans"
+
+
+def test_catboost_refuses_a_pool_with_cuts_by_another_method():
+    X, y = data(500)
+    pool = boostbins.catboost.Pool(X, y, bin_method="quantile")
+    with pytest.raises(ValueError, match="cuts by another bin_method"):
+        boostbins.catboost.CatBoostRegressor(bin_method="kmeans", **QUIET).fit(pool)
+    for method in ({}, {"bin_method": "quantile"}, {"bin_method": pool.bins_}):
+        assert boostbins.catboost.CatBoostRegressor(**method, **QUIET).fit(pool).bins_ == pool.bins_
 
 
 def test_catboost_refuses_validation_sets_with_other_cuts():
@@ -534,6 +669,17 @@ def test_catboost_refuses_validation_sets_with_other_cuts():
         assert np.isclose(min(reported), error)
 
 
+def test_catboost_refuses_quantized_validation_sets_with_categories():
+    X, y = data()
+    frame, kinds = with_kinds(X), {"cat_features": ["kind"]}
+    model = boostbins.catboost.CatBoostRegressor(one_hot_max_size=5, **QUIET)
+    bins = model.fit(frame, y, eval_set=catboost.Pool(frame[::-1], y[::-1], **kinds), **kinds).bins_
+    other = boostbins.catboost.Pool(frame[::-1], y[::-1], bin_method=bins, **kinds)
+    for given in ((frame, y, kinds), (boostbins.catboost.Pool(frame, y, bin_method=bins, **kinds), None, {})):
+        with pytest.raises(ValueError, match="numbers its categories by itself.*not quantized"):
+            model.copy().fit(*given[:2], eval_set=other, **given[2])
+
+
 def test_catboost_selects_features_on_the_cuts_or_not_at_all():
     X, y = data()
     options = {"features_for_select": "0-4", "num_features_to_select": 2, "steps": 1, "logging_level": "Silent"}
@@ -544,7 +690,7 @@ def test_catboost_selects_features_on_the_cuts_or_not_at_all():
     frame = pd.DataFrame(X, columns=list("abcde")).assign(text="up and away")
     other = boostbins.catboost.CatBoostRegressor(iterations=10, verbose=False, allow_writing_files=False)
     other.set_params(text_features=["text"])
-    with pytest.raises(ValueError, match="select_features with text"):
+    with pytest.warns(UserWarning, match="forgets how to process text"):
         other.select_features(frame, y, **options)
 
 

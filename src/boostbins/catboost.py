@@ -2,28 +2,38 @@
 
 CatBoost rounds values to float32 and sends `x > border` to the right, as we do. It is given the cuts, rounded down to
 float32, in the form of a borders file. Where values are missing, one of its borders holds them apart.
+
+A pool of numbers is quantized by that file before CatBoost trains on it. In one with other features this would number
+the categories in another order than in training, and so draw another model; there CatBoost is given the file to train
+with, and quantizes itself. It then forgets `ignored_features`, so those columns are blanked, and how to process text,
+which is why text stands in the way of our cuts.
 """
 
 from __future__ import annotations
 
 import inspect
+import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from boostbins.adapter import (
     DEFAULT,
     FLAGS,
     IN_FLOAT32,
     BinMethod,
+    Default,
     Flagged,
     Library,
+    as_array,
     checked_flag,
+    cuts_are_ours,
     feature_table,
     ranges,
     requested_bins,
@@ -32,7 +42,7 @@ from boostbins.adapter import (
 )
 from boostbins.bins import Bins
 from boostbins.cache import BinCache
-from boostbins.columns import as_float32
+from boostbins.columns import as_float32, is_sparse
 from boostbins.inputs import Floats
 from boostbins.methods import MAX_BINS
 
@@ -52,14 +62,15 @@ _CONTRADICTING = ("feature_border_type", "per_float_feature_quantization", "inpu
 class Pool(cb.Pool):
     """`catboost.Pool`, quantized with cuts by `bin_method`.
 
-    A validation set is a plain `catboost.Pool`, which CatBoost quantizes with the cuts of this one, or one of these
-    with ``bin_method=train.bins_``: CatBoost does not notice if the cuts differ. The folds of `catboost.cv` share them.
-    Categorical, text and embedding features are left to CatBoost.
+    A validation set is a plain `catboost.Pool`, which CatBoost quantizes with the cuts of this one, or, if it has no
+    categorical features, one of these with ``bin_method=train.bins_``: CatBoost does not notice if the cuts, or the
+    numbers of the categories, differ. The folds of `catboost.cv` share them.
+    Categorical and embedding features are left to CatBoost.
 
     Parameters
     ----------
     data, label, *args, **kwargs
-        As for `catboost.Pool`. `data` is an array, a frame or a sparse matrix.
+        As for `catboost.Pool`. Of a file, only if all its features are numbers.
     bin_method : str, function, Bins or None
         "auto", "hybrid", "kmeans", "optimal", "quantile", "uniform", a function ``(summary, max_bins) -> cuts``, ready
         bins, or None for no quantization, which CatBoost then does itself.
@@ -102,19 +113,15 @@ class Pool(cb.Pool):
         checked_flag(bin_method, bin_cache)
         super().__init__(data, label, *args, **kwargs)
         self.bins_: Bins | None = None
-        if bin_method is not None:
-            if _texts_and_vectors(self) and self.get_cat_feature_indices():
-                raise ValueError(
-                    "CatBoost crashes on a quantized pool that has text or embedding features beside categorical "
-                    "ones: use the estimators of boostbins.catboost, or bin_method=None"
-                )
+        if cuts_are_ours(bin_method, _obstacle(self, data) or _obstacle_to_quantizing(self)):
             options = {"border_count": border_count, "nan_mode": nan_mode, "task_type": task_type}
             given = inspect.signature(cb.Pool.__init__).bind(self, data, label, *args, **kwargs).arguments
             n_threads = threads_of(given.get("thread_count"))
             flags = {"bin_method": bin_method, "bin_cache": bin_cache, "total_bins": total_bins}
-            borders = _borders(self, data, given.get("weight"), label, flags, options, n_threads)
+            rows = _Rows(data, given.get("weight"), label) if _is_made_of(self, data) else _rows_in(self)
+            borders = _borders(self, rows, flags, options, n_threads)
             borders.quantize(self, options)
-            self.bins_, self._places = borders.bins, borders.places
+            self.bins_, self._places, self._bin_method = borders.bins, borders.places, bin_method
 
 
 def from_native(pool: cb.Pool) -> Bins:
@@ -149,11 +156,130 @@ class _Borders:
             path.write_text(self.file)
             yield str(path)
 
+    def without(self, places: Iterable[int]) -> _Borders:
+        """Return the same cuts without the borders of some features."""
+        left_out = {str(place) for place in places}
+        lines = self.file.splitlines(keepends=True)
+        return replace(self, file="".join(line for line in lines if line.split("\t")[0] not in left_out))
+
     def quantize(self, pool: cb.Pool, params: Mapping[str, Any]) -> None:
         """Quantize a pool, and prove it."""
         with self.written() as path:
             pool.quantize(input_borders=path, nan_mode=self.nan_mode, task_type=params.get("task_type"))
         LIBRARY.compare(dict(zip(self.places, self.bins.cuts, strict=True)), _native_cuts(pool), self.bins.names)
+
+
+# ---- what a pool holds
+
+
+class _Rows(NamedTuple):
+    """The rows to cut by."""
+
+    data: Any
+    weight: Any
+    label: Any
+
+
+def _is_made_of(pool: cb.Pool, data: Any) -> bool:
+    """Return whether the features of a pool are the columns of a table."""
+    if isinstance(data, cb.Pool | str | os.PathLike):
+        return False
+    if isinstance(data, cb.FeaturesData):
+        return True
+    shape = np.shape(np.array(data, object) if isinstance(data, list) else data)
+    return bool(pool.num_col() == (shape[1] if len(shape) > 1 else 1))
+
+
+def _rows_in(pool: cb.Pool) -> _Rows:
+    """Return the rows of a pool that has numbers only."""
+    weight, label = np.asarray(pool.get_weight()), pool.get_label()
+    with suppress(ValueError):  # numbers that were read from a file are still text
+        label = label if label is None else np.asarray(label).astype(np.float64)
+    data = _by_name(pool.get_feature_names(), pool.get_features())
+    return _Rows(data, None if (weight == 1).all() else weight, label)
+
+
+def _by_name(names: Sequence[str], values: NDArray[Any]) -> Any:
+    """Return columns by their names, if they have any."""
+    named = all(names) and 0 < len(set(names)) == len(names)
+    return dict(zip(names, values.T, strict=True)) if named else values
+
+
+def _categories_and_vectors(pool: cb.Pool) -> list[int]:
+    return [*pool.get_cat_feature_indices(), *pool.get_embedding_feature_indices()]
+
+
+def _obstacle(pool: cb.Pool, data: Any, eval_fraction: float = 0) -> str:
+    """Return what stands in the way of cuts for a pool that is made of some data, as for `cuts_are_ours`."""
+    if pool.is_quantized():
+        return "the Pool has cuts of its own: give one that is not quantized"
+    if pool.get_text_feature_indices():
+        return "CatBoost forgets how to process text features where it is given cuts: leave them out"
+    if not _categories_and_vectors(pool):
+        return ""
+    if eval_fraction:
+        return (
+            "eval_fraction hides which rows are trained on, if there are categorical or embedding features: give "
+            "eval_set instead"
+        )
+    if not _is_made_of(pool, data):
+        return (
+            "the numbers in a Pool cannot be read if it has categorical or embedding features too: give X and y, or a "
+            "boostbins.catboost.Pool of them"
+        )
+    return ""
+
+
+def _obstacle_to_quantizing(pool: cb.Pool) -> str:
+    if pool.get_cat_feature_indices() and pool.get_embedding_feature_indices():
+        return (
+            "CatBoost crashes on a quantized Pool that has embedding features beside categorical ones: fit the "
+            "estimators of boostbins.catboost to X and y"
+        )
+    return ""
+
+
+def _places_of(features: Iterable[int | str], pool: cb.Pool) -> list[int]:
+    """Return the places of features that CatBoost takes by place or name, or from one to another: "2-5"."""
+    names = pool.get_feature_names()
+
+    def places(feature: str) -> Iterable[int]:
+        if feature.isdigit():
+            return [int(feature)]
+        if feature in names:
+            return [names.index(feature)]
+        first, _, last = feature.partition("-")
+        if not last:
+            raise ValueError(f"ignored_features has {feature!r}, which is no feature of X")
+        return range(min(places(first)), max(places(last)) + 1)
+
+    return sorted({place for feature in features for place in places(str(feature))})
+
+
+def _blanked(X: Any, places: Iterable[int]) -> Any:
+    """Return a table with zeros in some columns, which CatBoost then ignores as constant."""
+    X = np.array(X, object) if isinstance(X, list) else as_array(X)
+    if is_sparse(X):
+        blank = X.tocsc(copy=True)
+        for place in places:
+            blank.data[blank.indptr[place] : blank.indptr[place + 1]] = 0
+        blank.eliminate_zeros()
+        return blank
+    if hasattr(X, "isetitem"):
+        X = X.copy(deep=False)
+        for place in places:
+            X.isetitem(place, 0)
+        return X
+    if hasattr(X, "with_columns"):
+        import narwhals as nw
+
+        return nw.from_native(X).with_columns(nw.lit(0).alias(X.columns[place]) for place in places).to_native()
+    X = np.array(X)
+    X[:, list(places)] = 0
+    return X
+
+
+# ---- the cuts
 
 
 def _has_probabilities(params: Mapping[str, Any]) -> bool:
@@ -164,33 +290,29 @@ def _has_probabilities(params: Mapping[str, Any]) -> bool:
 
 def _borders(
     pool: cb.Pool,
-    data: Any,
-    weight: Any,
-    label: Any,
+    rows: _Rows,
     flags: Mapping[str, Any],
     params: Mapping[str, Any],
     n_threads: int | None,
     n_classes: int | None = None,
 ) -> _Borders:
-    """Return the cuts for the numeric features of a pool, which was made from `data`."""
-    if isinstance(data, str | Path | cb.FeaturesData):
-        raise TypeError(
-            f"data must be an array, a frame or a sparse matrix for bin_method, got {type(data).__name__}: "
-            f"load it first, or give bin_method=None"
-        )
+    """Return the cuts for the numeric features of a pool."""
     border_count = _border_count(params)
     nan_mode = params.get("nan_mode") or "Min"
     if nan_mode not in ("Min", "Max", "Forbidden"):
         raise ValueError(f"nan_mode must be 'Min', 'Max' or 'Forbidden', got {nan_mode!r}")
-    others = {*pool.get_cat_feature_indices(), *_texts_and_vectors(pool)}
+    data, others = rows.data, _categories_and_vectors(pool)
+    if isinstance(data, cb.FeaturesData):  # its numbers come first
+        values = np.empty((pool.num_row(), 0)) if data.num_feature_data is None else data.num_feature_data
+        data, others = _by_name(data.num_feature_names, values), []
     table = feature_table(data, others).seen(as_float32)
     extent = ranges(table, n_threads)
     bins = requested_bins(
         flags["bin_method"],
         table,
         [min(max(int(border_count + 1 - missing), 2), MAX_BINS) for missing in extent.missing],
-        sample_weight=weight,
-        label=label,
+        sample_weight=rows.weight,
+        label=rows.label,
         n_classes=n_classes,
         bin_cache=flags["bin_cache"],
         total_bins=flags["total_bins"],
@@ -223,13 +345,14 @@ def _border_count(params: Mapping[str, Any]) -> int:
     return int(count)
 
 
-def _texts_and_vectors(pool: cb.Pool) -> list[int]:
-    return [*pool.get_text_feature_indices(), *pool.get_embedding_feature_indices()]
-
-
 def _refuse_other_cuts(eval_sets: Iterable[cb.Pool], places: Sequence[int], bins: Bins) -> None:
-    """Refuse quantized validation sets with cuts of their own: CatBoost would not notice."""
+    """Refuse quantized validation sets with cuts, or numbers of categories, of their own: CatBoost would not notice."""
     for pool in eval_sets:
+        if pool.is_quantized() and pool.get_cat_feature_indices():
+            raise ValueError(
+                "eval_set is quantized, and so numbers its categories by itself, which CatBoost would take for those "
+                "of X: give (X, y), or a catboost.Pool that is not quantized"
+            )
         used = _native_cuts(pool) if pool.is_quantized() else None
         if used is not None and not all(map(np.array_equal, (used.get(p, ()) for p in places), bins.cuts)):
             raise ValueError(
@@ -258,42 +381,67 @@ class _Flag(Flagged):
 
     def _prepare_train_params(self, X: Any = None, y: Any = None, **kwargs: Any) -> Any:
         self.__dict__.pop("_borders_to_train_on", None)
-        if not self._begin_fit():
-            return super()._prepare_train_params(X, y, **kwargs)  # type: ignore[misc]
-        self._refuse_contradictions(X)
+        asked = self._begin_fit()
         prepared = super()._prepare_train_params(X, y, **kwargs)  # type: ignore[misc]
-        if isinstance(X, Pool):
-            assert X.bins_ is not None  # or it was refused
+        if asked and cuts_are_ours(self.bin_method, self._obstacle(X, prepared)):
+            prepared = self._with_our_cuts(prepared, X, y, **kwargs)
+        return prepared
+
+    def _obstacle(self, X: Any, prepared: Mapping[str, Any]) -> str:
+        """Return what stands in the way of our cuts, as for `cuts_are_ours`."""
+        params, pool = prepared["params"], prepared["train_pool"]
+        for name in _CONTRADICTING:
+            if (value := params.get(name)) is not None:
+                return f"{name}={value!r} contradicts bin_method: leave it out"
+        if isinstance(X, Pool) and X.bins_ is not None:
+            same = isinstance(self.bin_method, Default) or self.bin_method in (X._bin_method, X.bins_)
+            return "" if same else "the Pool has cuts by another bin_method: give it the same one"
+        if obstacle := _obstacle(pool, X, params.get("eval_fraction") or 0):
+            return obstacle
+        if self._quantizes(prepared):
+            return _obstacle_to_quantizing(pool)
+        try:
+            ignored = _places_of(params.get("ignored_features") or (), pool)
+        except ValueError as error:
+            return f"{error}: give the places or names of the features"
+        if (ignored and isinstance(X, cb.FeaturesData)) or set(ignored) & {*pool.get_embedding_feature_indices()}:
+            return "CatBoost forgets ignored_features where it is given cuts: leave them out of X"
+        if ignored and prepared["init_model"] is not None:
+            return "CatBoost forgets ignored_features where it is given cuts and an init_model: leave one of them out"
+        return ""
+
+    def _quantizes(self, prepared: Mapping[str, Any]) -> bool:
+        """Return whether we quantize the pool before training, instead of CatBoost in training, by our borders."""
+        numbers_only = not _categories_and_vectors(prepared["train_pool"])
+        return "_selecting" in self.__dict__ or (numbers_only and prepared["init_model"] is None)
+
+    def _with_our_cuts(self, prepared: Any, X: Any, y: Any, **kwargs: Any) -> Any:
+        """Return what is prepared for training, with our cuts."""
+        params, pool = prepared["params"], prepared["train_pool"]
+        if isinstance(X, Pool) and X.bins_ is not None:
             self.bins_ = X.bins_
             _refuse_other_cuts(prepared["eval_sets"], X._places, X.bins_)
             return prepared
-        params, pool, weight = prepared["params"], prepared["train_pool"], kwargs.get("sample_weight")
-        if params.get("eval_fraction"):
-            if pool.get_cat_feature_indices() or _texts_and_vectors(pool):
-                raise ValueError(
-                    "eval_fraction hides which rows are trained on, if there are categorical, text or embedding "
-                    "features: give eval_set instead, or bin_method=None"
-                )
-            values, weight, y = np.asarray(pool.get_features(), np.float32), pool.get_weight(), pool.get_label()
-            X = dict(zip(pool.get_feature_names(), values.T, strict=True)) if hasattr(X, "columns") else values
+        as_given = _is_made_of(pool, X) and not params.get("eval_fraction")
+        rows = _Rows(X, kwargs.get("sample_weight"), y) if as_given else _rows_in(pool)
         n_threads = threads_of(params.get("thread_count"))
-        n_classes = None
-        if y is not None and isinstance(self, cb.CatBoostClassifier) and not _has_probabilities(params):
-            y = np.asarray(y)
-            if y.ndim == 1 or y.shape[1] == 1:
-                classes, y = np.unique(y, return_inverse=True)
-                n_classes, y = len(classes), y.reshape(-1)
-        borders = _borders(pool, X, weight, y, self._flags(), params, n_threads, n_classes)
-        if _texts_and_vectors(pool) or prepared["init_model"] is not None:
-            if "_selecting" in self.__dict__:
-                raise ValueError(
-                    "select_features with text or embedding features, or init_model, makes cuts of its own: leave "
-                    "them out, or give bin_method=None"
-                )
-            self._borders_to_train_on = borders
-        else:
-            borders.quantize(pool, params)
+        n_classes, label = None, rows.label
+        if label is not None and isinstance(self, cb.CatBoostClassifier) and not _has_probabilities(params):
+            label = np.asarray(label)
+            if label.ndim == 1 or label.shape[1] == 1:
+                classes, label = np.unique(label, return_inverse=True)
+                n_classes, label = len(classes), label.reshape(-1)
+        borders = _borders(pool, rows._replace(label=label), self._flags(), params, n_threads, n_classes)
         _refuse_other_cuts(prepared["eval_sets"], borders.places, borders.bins)
+        if self._quantizes(prepared):
+            if isinstance(X, cb.Pool):  # not the user's own
+                prepared["train_pool"] = pool = pool.slice(np.arange(pool.num_row()))
+            borders.quantize(pool, params)
+        else:
+            if ignored := _places_of(params.get("ignored_features") or (), pool):
+                borders = borders.without(ignored)
+                prepared = super()._prepare_train_params(_blanked(X, ignored), y, **kwargs)  # type: ignore[misc]
+            self._borders_to_train_on = borders
         self.bins_ = borders.bins
         return prepared
 
@@ -312,22 +460,17 @@ class _Flag(Flagged):
             new = np.setdiff1d(used[place], [*before.get(place, []), -_GREATEST, _GREATEST])
             LIBRARY.compare({place: cuts[np.isin(cuts, new)]}, {place: new}, [name])
 
-    def _refuse_contradictions(self, X: Any) -> None:
-        for name in _CONTRADICTING:
-            if (value := self.get_params().get(name)) is not None:
-                raise ValueError(f"{name}={value!r} contradicts bin_method: leave it out, or give bin_method=None")
-        if isinstance(X, cb.Pool) and getattr(X, "bins_", None) is None:
-            raise TypeError(
-                "X must be data, not a ready-made Pool: give X and y, or a boostbins.catboost.Pool, or bin_method=None"
-            )
-
     def _tune_hyperparams(self, *args: Any, **kwargs: Any) -> Any:
-        if self.bin_method is not None:
-            raise ValueError(
-                "grid_search and randomized_search of CatBoost make cuts of their own: use scikit-learn's "
-                "GridSearchCV, or bin_method=None"
-            )
-        return super()._tune_hyperparams(*args, **kwargs)  # type: ignore[misc]
+        asked = self.bin_method
+        cuts_are_ours(  # they are not, whatever was asked: this refuses or warns
+            asked,
+            "grid_search and randomized_search of CatBoost make cuts of their own: use scikit-learn's GridSearchCV",
+        )
+        self.bin_method = None
+        try:
+            return super()._tune_hyperparams(*args, **kwargs)  # type: ignore[misc]
+        finally:
+            self.bin_method = asked
 
     def select_features(self, *args: Any, **kwargs: Any) -> Any:
         """Select features, on our cuts."""

@@ -1,12 +1,14 @@
 """scikit-learn's gradient boosting with cuts of our own: drop-in estimators, histogram and exact.
 
 Both part `x <= cut`, as we do. The histogram estimators are given the cuts in the place of those of their own bin
-mapper. The exact ones, which have no bins, are trained on the numbers of the bins, and the thresholds of each tree are
-then replaced by the cuts that they stand for, so that they predict from raw values; they see float32.
+mapper. The exact ones, which have no bins, are trained on values that stand for the bins, one for each, and the
+thresholds of each tree, which lie between these, are then replaced by the cuts that do, so that they predict from raw
+values; they see float32.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -35,6 +37,7 @@ __all__ = [
 ]
 
 _HISTOGRAM_LIMIT = 255  # of scikit-learn's codes, without the missing values'
+_TOO_CLOSE, _TOO_FAR = 1e-6, 1e37  # values, for the exact estimators: 1e-7 is one value to them
 
 
 def from_native(model: Any) -> Bins:
@@ -50,7 +53,8 @@ def from_native(model: Any) -> Bins:
         raise ValueError("model has no cuts yet: fit it first")
     names = _names_of_columns(model)
     numeric = np.flatnonzero(np.asarray(mapper.is_categorical_) == 0)
-    return Bins([mapper.bin_thresholds_[i] for i in numeric], [names[i] for i in numeric])
+    cuts = [np.unique(mapper.bin_thresholds_[i]) for i in numeric]  # older versions have some twice
+    return Bins(cuts, [names[i] for i in numeric])
 
 
 def _names_of_columns(model: Any) -> list[str]:
@@ -135,7 +139,10 @@ def _training_part(model: Any, numbers: Floats, y: Any) -> Floats:
 
 
 class _ExactFlag(Flagged):
-    """Stands before an exact estimator: has its trees grow on codes, and predict from values."""
+    """Stands before an exact estimator: has its trees grow on values that stand for bins, and predict from any."""
+
+    _represented: Any  # while it is trained, as what stands for each bin
+    _stand_ins: list[Floats]
 
     def _fit_stages(self, X: Any, y: Any, raw_predictions: Any, sample_weight: Any, *args: Any, **kwargs: Any) -> Any:
         model: Any = self
@@ -154,51 +161,74 @@ class _ExactFlag(Flagged):
                 total_bins=model.total_bins,
                 limit=f"max_bins={model.max_bins!r}",
             )
-            codes = _codes(X, self.bins_)
-            self._codes = {"X_csc": codes, "X_csr": codes.tocsr()} if is_sparse(codes) else codes
+            table, self._stand_ins = _represented(X, self.bins_)
+            self._represented = {"X_csc": table, "X_csr": table.tocsr()} if is_sparse(table) else table
         try:
             return super()._fit_stages(X, y, raw_predictions, sample_weight, *args, **kwargs)  # type: ignore[misc]
         finally:
-            vars(self).pop("_codes", None)
+            for name in ("_represented", "_stand_ins"):
+                vars(self).pop(name, None)
 
     def _fit_stage(self, i: int, X: Any, *args: Any, **kwargs: Any) -> Any:
-        if not hasattr(self, "_codes"):
+        if not hasattr(self, "_represented"):
             return super()._fit_stage(i, X, *args, **kwargs)  # type: ignore[misc]
         if is_sparse(X):
-            kwargs |= self._codes
+            kwargs |= self._represented
         raw_predictions = super()._fit_stage(  # type: ignore[misc]
-            i, X if is_sparse(X) else self._codes, *args, **kwargs
+            i, X if is_sparse(X) else self._represented, *args, **kwargs
         )
         for tree in self.estimators_[i]:  # type: ignore[attr-defined]
-            _decode(tree.tree_, self.bins_)
+            _put_cuts(tree.tree_, self.bins_, self._stand_ins)
         return raw_predictions
 
 
-def _zero_codes(bins: Bins) -> NDArray[np.intp]:
-    return np.array([np.searchsorted(cuts, 0.0) for cuts in bins.cuts], np.intp)
-
-
-def _codes(X: Any, bins: Bins) -> Any:
-    """Return the codes as float32, less that of zero: so a sparse matrix stays sparse."""
-    zero = _zero_codes(bins)
+def _represented(X: Any, bins: Bins) -> tuple[Any, list[Floats]]:
+    """Return a table with each value replaced by what stands for its bin, and that, by column and code."""
     if not is_sparse(X):
-        codes = Bins(bins.cuts).encode(X).astype(np.float32)
-        codes -= zero.astype(np.float32)
-        return codes
-    codes = X.tocsc(copy=True)
+        codes = Bins(bins.cuts).encode(X)
+        stand_ins = [_stand_ins(X[:, i], codes[:, i], cuts) for i, cuts in enumerate(bins.cuts)]
+        columns = [values[codes[:, i]].astype(np.float32) for i, values in enumerate(stand_ins)]
+        return np.column_stack(columns), stand_ins
+    table, stand_ins = X.tocsc(copy=True), []
     for i, cuts in enumerate(bins.cuts):
-        stored = slice(codes.indptr[i], codes.indptr[i + 1])
-        codes.data[stored] = np.searchsorted(cuts, codes.data[stored]) - zero[i]
-    return codes
+        stored = table.data[table.indptr[i] : table.indptr[i + 1]]
+        values = np.append(stored, [0.0] if len(stored) < X.shape[0] else [])
+        codes_here = np.searchsorted(cuts, values)
+        stand_ins.append(_stand_ins(values, codes_here, cuts))
+        stored[:] = stand_ins[i][codes_here[: len(stored)]]
+    return table, stand_ins
 
 
-def _decode(tree: Any, bins: Bins) -> None:
-    """Replace the thresholds between codes by the cuts that they stand for."""
+def _stand_ins(values: NDArray[Any], codes: NDArray[Any], cuts: Floats) -> Floats:
+    """Return what stands for each bin of a column: midway between its least and greatest value, as scikit-learn's
+    thresholds are between two values; so, if every value is a bin of its own, its trees are those of the values.
+
+    Zero stands for a bin around it, so that a sparse matrix stays sparse. What lies too close together for
+    scikit-learn to part is spread by a power of two, which moves nothing else.
+    """
+    least, greatest = np.full(len(cuts) + 1, np.inf), np.full(len(cuts) + 1, -np.inf)
+    np.minimum.at(least, codes, values)
+    np.maximum.at(greatest, codes, values)
+    there = least <= greatest
+    ends = np.concatenate([cuts[:1], cuts, cuts[-1:]]) if len(cuts) else np.zeros(2)
+    least, greatest = np.where(there, least, ends[:-1]), np.where(there, greatest, ends[1:])
+    middle = (least / 2 + greatest / 2).astype(np.float32).astype(np.float64)
+    middle[(least <= 0) & (greatest >= 0)] = 0
+    closest = np.diff(middle[there]).min(initial=np.inf)
+    if closest > _TOO_CLOSE:
+        return middle
+    spread = middle * 2.0 ** -np.floor(np.log2(closest))
+    by_number = np.arange(len(middle), dtype=np.float64) - np.searchsorted(cuts, 0.0)
+    return spread if np.abs(spread).max() < _TOO_FAR else by_number
+
+
+def _put_cuts(tree: Any, bins: Bins, stand_ins: Sequence[Floats]) -> None:
+    """Replace the thresholds of a tree, between what stands for the bins, by the cuts between these."""
     split = tree.children_left != tree.children_right
-    feature = tree.feature[split]
-    first = np.concatenate([[0], np.cumsum([len(cuts) for cuts in bins.cuts])])
-    below = np.floor(tree.threshold[split]).astype(np.intp) + _zero_codes(bins)[feature]
-    tree.threshold[split] = np.concatenate(bins.cuts)[first[feature] + below]
+    for i in np.unique(tree.feature[split]):
+        here = split & (tree.feature == i)
+        below = np.searchsorted(stand_ins[i], tree.threshold[here], side="right") - 1
+        tree.threshold[here] = bins.cuts[i][below]
 
 
 _UNCHECKED = dict.fromkeys((*FLAGS, "max_bins"), "no_validation")  # by scikit-learn: we do
