@@ -321,8 +321,10 @@ def test_forced_bins_give_way_or_are_refused(tmp_path):
     X, y = mixed_table()
     (tmp_path / "forced.json").write_text('[{"feature": 0, "bin_upper_bound": [0.3, 0.4]}]')
     params = {**QUIET, "forcedbins_filename": str(tmp_path / "forced.json")}
-    with pytest.warns(UserWarning, match="forcedbins_filename=.* sets cuts of its own: give them as bin_method=Bins"):
+    said = "forcedbins_filename=.* sets cuts of its own: give them as bin_method=Bins"
+    with pytest.warns(UserWarning, match=said) as warned:
         model = LGBMRegressor(n_estimators=5, **params).fit(X, y)
+    assert warned[0].filename == __file__
     assert np.array_equal(model.predict(X), lgb.LGBMRegressor(n_estimators=5, **params).fit(X, y).predict(X))
     assert not hasattr(model, "bins_")
     for method in ("kmeans", fit_bins(X), Bins([[0.0]] * 10)):

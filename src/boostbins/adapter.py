@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import sys
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -113,8 +114,19 @@ def cuts_are_ours(bin_method: BinMethod, obstacle: str = "") -> TypeGuard[str | 
     said = f"{obstacle}, or give bin_method=None"
     if not isinstance(bin_method, Default):
         raise ValueError(said)
-    warnings.warn(f"{said}. It was not given, so the library goes its own way", stacklevel=2)
+    warnings.warn(f"{said}. It was not given, so the library goes its own way", stacklevel=_frames_of_libraries())
     return False
+
+
+def _frames_of_libraries() -> int:
+    """Return how far up the stack the user's own code is: a warning should point there."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in _LIBRARIES:
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+_LIBRARIES = ("boostbins", "lightgbm", "xgboost", "catboost", "_catboost", "sklearn")
 
 
 _PARAMETERS = """
@@ -123,7 +135,8 @@ _PARAMETERS = """
     ----------
     bin_method : str, function, Bins or None
         "auto", "hybrid", "kmeans", "optimal", "quantile", "uniform", a function ``(summary, max_bins) -> cuts``, ready
-        bins, or None for the library's own.{cache}
+        bins, or None for the library's own. One that is given is used, or refused where the library cannot take cuts;
+        the default gives way there, with a warning.{cache}
     total_bins : int, optional
         At most so many bins in all columns together, shared by what they gain; see `fit_bins`.
     **others
