@@ -525,6 +525,9 @@ def test_catboost_leaves_categories_and_embeddings_alone():
         assert model.bins_.names == tuple("abcde")
         for place, borders in model.get_borders().items():
             assert np.isin(borders, model.bins_.cuts[place]).all()
+        if "embedding_features" in kinds:
+            listed = boostbins.catboost.Pool(frame[[*"abcde", "vector"]].to_numpy().tolist(), y, embedding_features=[5])
+            assert listed.bins_.cuts[0].tolist() == model.bins_.cuts[0].tolist()
         if len(kinds) == 1:
             assert boostbins.catboost.Pool(frame, y, bin_method="kmeans", **kinds).bins_ == model.bins_
 
@@ -627,6 +630,8 @@ def test_catboost_pools_give_way_likewise():
             pool = boostbins.catboost.Pool(frame, y, **kinds)
         assert pool.bins_ is None
         assert not pool.is_quantized()
+    with pytest.warns(UserWarning, match="no rows to cut"):
+        assert boostbins.catboost.Pool(catboost.FeaturesData(X[:0].astype(np.float32))).num_row() == 0
 
 
 @pytest.mark.parametrize("search", ["grid_search", "randomized_search"])

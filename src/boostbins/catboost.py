@@ -211,6 +211,8 @@ def _categories_and_vectors(pool: cb.Pool) -> list[int]:
 
 def _obstacle(pool: cb.Pool, data: Any, eval_fraction: float = 0) -> str:
     """Return what stands in the way of cuts for a pool that is made of some data, as for `cuts_are_ours`."""
+    if pool.num_row() == 0:
+        return "there are no rows to cut: give some"
     if pool.is_quantized():
         return "the Pool has cuts of its own: give one that is not quantized"
     if pool.get_text_feature_indices():
@@ -305,6 +307,8 @@ def _borders(
     if isinstance(data, cb.FeaturesData):  # its numbers come first
         values = np.empty((pool.num_row(), 0)) if data.num_feature_data is None else data.num_feature_data
         data, others = _by_name(data.num_feature_names, values), []
+    if isinstance(data, list) and others:
+        data = np.array(data, object)  # a cell may be a list itself
     table = feature_table(data, others).seen(as_float32)
     extent = ranges(table, n_threads)
     bins = requested_bins(
