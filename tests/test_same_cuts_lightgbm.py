@@ -6,6 +6,8 @@ bit. What cannot be equal is in `OTHER`, with the reason.
 
 from __future__ import annotations
 
+import json
+
 import lightgbm as lgb
 import numpy as np
 import pandas as pd
@@ -167,6 +169,16 @@ def test_with_any_parameter(name):
     native, ours = both(X, target(y, params), params)
     assert np.ptp(native) > 0
     assert np.array_equal(native, ours) == (name not in OTHER)
+
+
+def test_with_forced_splits(tmp_path):
+    X, y = mixed_table()
+    splits = {"feature": 6, "threshold": 12.5, "left": {"feature": 4, "threshold": 0.5}}
+    (tmp_path / "splits.json").write_text(json.dumps(splits))
+    forced = {**ALWAYS, "forcedsplits_filename": str(tmp_path / "splits.json"), "feature_fraction": 0.6}
+    native, ours = both(X, y, forced)
+    assert np.array_equal(native, ours)
+    assert not np.array_equal(native, both(X, y, {**ALWAYS, "feature_fraction": 0.6})[0])
 
 
 @pytest.mark.parametrize("name", CONTAINERS)
