@@ -460,8 +460,8 @@ def test_xgboost_huge_and_tiny_values():
 
 # ---- CatBoost
 
-SILENT = {"iterations": 10, "verbose": False, "allow_writing_files": False}
-SMALL = {**SILENT, "loss_function": "RMSE"}
+BRIEF = {"iterations": 10, "verbose": False, "allow_writing_files": False}
+SMALL = {**BRIEF, "loss_function": "RMSE"}
 
 
 def test_catboost_trains_and_validates_on_the_cuts():
@@ -521,7 +521,7 @@ def test_catboost_leaves_categories_and_embeddings_alone():
         (with_vectors(X), {"embedding_features": ["vector"]}),
         (with_vectors(X).assign(kind="few"), {"embedding_features": ["vector"], "cat_features": ["kind"]}),
     ):
-        model = boostbins.catboost.CatBoostRegressor(bin_method="kmeans", **SILENT).fit(frame, y, **kinds)
+        model = boostbins.catboost.CatBoostRegressor(bin_method="kmeans", **BRIEF).fit(frame, y, **kinds)
         assert model.bins_.names == tuple("abcde")
         for place, borders in model.get_borders().items():
             assert np.isin(borders, model.bins_.cuts[place]).all()
@@ -541,7 +541,7 @@ def test_catboost_reads_a_pool_and_leaves_it_as_it_is(method, tmp_path):
     for make, label in (("CatBoostRegressor", y), ("CatBoostClassifier", classes)):
         for table, more in ((X, {}), (frame, {"weight": weight}), (np.nan_to_num(X), {"weight": weight})):
             pool = catboost.Pool(table, label, **more)
-            made = [getattr(boostbins.catboost, make)(bin_method=method, **SILENT) for _ in range(2)]
+            made = [getattr(boostbins.catboost, make)(bin_method=method, **BRIEF) for _ in range(2)]
             read = made[0].fit(pool)
             given = made[1].fit(table, label, sample_weight=more.get("weight"))
             assert read.bins_ == given.bins_
@@ -551,7 +551,7 @@ def test_catboost_reads_a_pool_and_leaves_it_as_it_is(method, tmp_path):
     np.savetxt(file, np.column_stack([y, np.nan_to_num(X).astype(np.float32)]), delimiter="\t", fmt="%.9g")
     given = boostbins.catboost.Pool(np.nan_to_num(X), y, bin_method=method)
     assert boostbins.catboost.Pool(file, bin_method=method).bins_ == given.bins_
-    assert boostbins.catboost.CatBoostRegressor(bin_method=method, **SILENT).fit(str(file)).bins_ == given.bins_
+    assert boostbins.catboost.CatBoostRegressor(bin_method=method, **BRIEF).fit(str(file)).bins_ == given.bins_
 
 
 def test_catboost_cuts_the_numbers_of_its_own_kind_of_table():
@@ -596,7 +596,7 @@ OBSTACLES = {
     "ignored, and a model to begin with": (
         lambda X, y: (X, y),
         {"ignored_features": [0]},
-        {"init_model": lambda X, y: catboost.CatBoostRegressor(**SILENT).fit(X, y)},
+        {"init_model": lambda X, y: catboost.CatBoostRegressor(**BRIEF).fit(X, y)},
         "forgets ignored_features.*leave one of them out",
     ),
 }
@@ -609,10 +609,10 @@ def test_catboost_trains_as_it_would_where_it_cannot_take_cuts_unless_they_were_
     table, label = make(X, y)
     fit = {name: value(X, y) for name, value in fit.items()}
     with pytest.raises(ValueError, match=rf"{said}.*, or give bin_method=None"):
-        boostbins.catboost.CatBoostRegressor(bin_method="kmeans", **params, **SILENT).fit(table, label, **fit)
+        boostbins.catboost.CatBoostRegressor(bin_method="kmeans", **params, **BRIEF).fit(table, label, **fit)
     with pytest.warns(UserWarning, match=rf"{said}.*the library goes its own way"):
-        ours = boostbins.catboost.CatBoostRegressor(**params, **SILENT).fit(table, label, **fit)
-    native = catboost.CatBoostRegressor(**params, **SILENT).fit(table, label, **fit)
+        ours = boostbins.catboost.CatBoostRegressor(**params, **BRIEF).fit(table, label, **fit)
+    native = catboost.CatBoostRegressor(**params, **BRIEF).fit(table, label, **fit)
     rows = table if label is not None else make(X, y)[0]
     assert np.array_equal(ours.predict(rows), native.predict(rows))
     assert not hasattr(ours, "bins_")
@@ -640,8 +640,8 @@ def test_catboosts_own_searches_give_way(search):
     ask = {"param_grid" if search == "grid_search" else "param_distributions": {"depth": [2, 3]}, "verbose": False}
     ask |= {"X": X, "y": y, "cv": 2}
     with pytest.raises(ValueError, match="use scikit-learn's GridSearchCV"):
-        getattr(boostbins.catboost.CatBoostRegressor(bin_method="kmeans", **SILENT), search)(**ask)
-    ours, native = boostbins.catboost.CatBoostRegressor(**SILENT), catboost.CatBoostRegressor(**SILENT)
+        getattr(boostbins.catboost.CatBoostRegressor(bin_method="kmeans", **BRIEF), search)(**ask)
+    ours, native = boostbins.catboost.CatBoostRegressor(**BRIEF), catboost.CatBoostRegressor(**BRIEF)
     with pytest.warns(UserWarning, match="use scikit-learn's GridSearchCV") as said:
         found = getattr(ours, search)(**ask)
     assert len(said) == 1
@@ -654,9 +654,9 @@ def test_catboost_refuses_a_pool_with_cuts_by_another_method():
     X, y = data(500)
     pool = boostbins.catboost.Pool(X, y, bin_method="quantile")
     with pytest.raises(ValueError, match="cuts by another bin_method"):
-        boostbins.catboost.CatBoostRegressor(bin_method="kmeans", **SILENT).fit(pool)
+        boostbins.catboost.CatBoostRegressor(bin_method="kmeans", **BRIEF).fit(pool)
     for method in ({}, {"bin_method": "quantile"}, {"bin_method": pool.bins_}):
-        assert boostbins.catboost.CatBoostRegressor(**method, **SILENT).fit(pool).bins_ == pool.bins_
+        assert boostbins.catboost.CatBoostRegressor(**method, **BRIEF).fit(pool).bins_ == pool.bins_
 
 
 def test_catboost_refuses_validation_sets_with_other_cuts():
@@ -677,7 +677,7 @@ def test_catboost_refuses_validation_sets_with_other_cuts():
 def test_catboost_refuses_quantized_validation_sets_with_categories():
     X, y = data()
     frame, kinds = with_kinds(X), {"cat_features": ["kind"]}
-    model = boostbins.catboost.CatBoostRegressor(one_hot_max_size=5, **SILENT)
+    model = boostbins.catboost.CatBoostRegressor(one_hot_max_size=5, **BRIEF)
     bins = model.fit(frame, y, eval_set=catboost.Pool(frame[::-1], y[::-1], **kinds), **kinds).bins_
     other = boostbins.catboost.Pool(frame[::-1], y[::-1], bin_method=bins, **kinds)
     for given in ((frame, y, kinds), (boostbins.catboost.Pool(frame, y, bin_method=bins, **kinds), None, {})):
