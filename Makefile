@@ -27,11 +27,11 @@ demo: $(VENV)/.installed  ## the main job on built-in data: a table, a verdict a
 	$(BIN)/boostbins demo
 
 test: $(VENV)/.installed  ## all tests
-	$(BIN)/python -m pytest -q -n auto --dist loadfile
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist loadfile
 
 # Old libraries warn of newer ones beside them: their warnings are no errors here.
 test-oldest: $(VENV)-oldest/.installed  ## the adapters with the oldest versions of the libraries
-	$(VENV)-oldest/bin/python -m pytest -q -n auto --dist loadfile -o filterwarnings= -W ignore tests/test_adapters.py \
+	OMP_NUM_THREADS=1 $(VENV)-oldest/bin/python -m pytest -q -n auto --dist loadfile -o filterwarnings= -W ignore tests/test_adapters.py \
 	    tests/test_native_datasets.py tests/test_cache.py tests/test_estimator_checks.py tests/test_comparison.py \
 	    tests/test_reading.py tests/test_reporting.py tests/test_stream.py tests/test_out_of_core.py \
 	    tests/test_same_cuts_*.py tests/test_lightgbm_dropin.py tests/test_data_iter.py
