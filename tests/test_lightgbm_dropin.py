@@ -241,6 +241,11 @@ def test_sequences_and_lists_have_the_cuts_of_an_array(n_sampled):
         with_category = Dataset(list(given) if isinstance(given, list) else given, y, categorical_feature=[7])
         booster = lgb.train(params, with_category, 20)
         assert len(with_category.bins_) == 9
+        limits = [20, 20, 20, 20, 20, 20, 20, 9, 7, 8]
+        limited = Dataset(list(given) if isinstance(given, list) else given, y, categorical_feature=[7])
+        lgb.train({**params, "max_bin_by_feature": limits}, limited, 1)
+        assert max(limited.bins_.n_bins[7:]) <= 8
+        assert limited.bins_.n_bins[0] > 8
         assert np.corrcoef(booster.predict(X), y)[0, 1] > 0.9
         assert any("==" in str(tree) for tree in booster.dump_model()["tree_info"])
     with pytest.raises(ValueError, match=r"arrays with \[3, 4\] columns"):

@@ -28,7 +28,6 @@ from boostbins.adapter import (
 from boostbins.bins import Bins
 from boostbins.cache import BinCache
 from boostbins.columns import Table, dense, is_sparse, with_missing
-from boostbins.inputs import Floats
 from boostbins.lightgbm._native import LIBRARY, ZERO, aliases, lgb, quietly, sampled_rows
 from boostbins.lightgbm.binary_format import StoredFeature, is_binary, stored_features, write_parameters
 from boostbins.lightgbm.features import (
@@ -211,8 +210,9 @@ class Dataset(lgb.Dataset):
         head = head_of(self, settings)
         categorical = categorical_places(head, settings)
         numbers = [place for place in range(head.num_feature()) if place not in categorical]
-        rows = self._rows(stream_of(lambda: (batch[:, numbers] for batch in batches_of(sequences))), None, settings)
-        cuts = self._cuts_of_rows(rows, settings)._replace(places=numbers, n_features=head.num_feature())
+        stream = stream_of(lambda: (batch[:, numbers] for batch in batches_of(sequences)))
+        rows = self._rows(stream, None, settings, ("label", "weight"))
+        cuts = self._cuts_of_rows(rows, settings, numbers)._replace(n_features=head.num_feature())
         if rows.n_rows > settings.n_sampled:
             sample = rows_at(sequences, sampled_rows(rows.n_rows, self.get_params()))
             if not _shows_all(seen_by_lightgbm(sample, settings, categorical), np.arange(len(sample)), cuts.extent):
@@ -266,12 +266,14 @@ class Dataset(lgb.Dataset):
         )
         return Cuts(bins, table.places, extent, n_features)
 
-    def _rows(self, stream: Stream | None, columns: Sequence[str] | None, settings: Settings) -> Rows:
+    def _rows(
+        self, stream: Stream | None, columns: Sequence[str] | None, settings: Settings, beside: Sequence[str] = _PER_ROW
+    ) -> Rows:
         assert stream is not None
-        per_row = {name: value for name in _PER_ROW if (value := getattr(self, name)) is not None}
+        per_row = {name: value for name in beside if (value := getattr(self, name)) is not None}
         return Rows(stream, columns, per_row, with_missing(0.0) if settings.zero_as_missing else lambda column: column)
 
-    def _cuts_of_rows(self, rows: Rows, settings: Settings) -> Cuts:
+    def _cuts_of_rows(self, rows: Rows, settings: Settings, places: Sequence[int] | None = None) -> Cuts:
         """Return the cuts that the flag asks for, of rows that come in batches: this is the first pass."""
         assert self.bin_method is not None
         check_budgets([max(settings.max_bin - 3, 2)], f"max_bin={settings.max_bin}")
@@ -285,7 +287,7 @@ class Dataset(lgb.Dataset):
             )
         supervised = needs_target(self.bin_method, self.total_bins)
         summary = rows.summarize(settings.max_bin, settings.n_threads, self.progress, supervised, settings.n_classes)
-        extent, places = rows.extent, range(len(summary))
+        extent, places = rows.extent, range(len(summary)) if places is None else places
         budgets = budgets_of(extent, settings, places)
         bins = summarized_bins(
             self.bin_method,
@@ -304,11 +306,12 @@ class Dataset(lgb.Dataset):
         """Have LightGBM build the dataset from the data that it was given, and prove that it has the cuts."""
         before = {name: getattr(self, name) for name in _SET_WHEN_BUILT}
         self._construct_forced(cuts, settings, parameters)
-        if _is_bundled_wrongly(_stored(self)):
+        if _is_bundled_wrongly(stored := _stored(self)):
             self._free_handle()
             self.__dict__.update(before)
             self._construct_forced(cuts, settings, {**parameters, "enable_bundle": False})
-        self._prove(cuts)
+            stored = _stored(self)
+        self._prove(cuts, stored)
 
     def _construct_forced(self, cuts: Cuts, settings: Settings, parameters: dict[str, Any]) -> None:
         with tempfile.TemporaryDirectory(prefix="boostbins-") as folder:
@@ -322,9 +325,9 @@ class Dataset(lgb.Dataset):
                 given = {name: value for name, value in settings.params.items() if name in names}
                 self.params = {key: value for key, value in self.params.items() if key not in changed} | given
 
-    def _prove(self, cuts: Cuts) -> None:
+    def _prove(self, cuts: Cuts, stored: Sequence[StoredFeature]) -> None:
         """Refuse to train on other cuts than those asked for; features that LightGBM does not use have none."""
-        used = _native_cuts(self)
+        used = {feature.place: feature.cuts for feature in stored if feature.cuts is not None}
         asked = dict(zip(cuts.places, zip(cuts.bins.names, cuts.bins.cuts, strict=True), strict=True))
         kept = {place: asked[place] for place in asked if place in used}
         LIBRARY.compare({p: c for p, (_, c) in kept.items()}, used, [name for name, _ in kept.values()])
@@ -386,7 +389,7 @@ class Dataset(lgb.Dataset):
                 self._construct_forced(cuts, settings, {"enable_bundle": False})
             finally:
                 self._sample = None
-            self._prove(cuts)
+            self._prove(cuts, _stored(self))
         if isinstance(rows, _StreamRows):
             rows.check_all_read()
 
@@ -483,7 +486,9 @@ def from_native(dataset: lgb.Dataset) -> Bins:
         raise TypeError(f"dataset must be a lightgbm.Dataset, got {type(dataset).__name__}")
     dataset.construct()
     bins = getattr(dataset, "bins_", None)
-    used = _native_cuts(dataset, all_features=True)
+    stored = {feature.place: feature.cuts for feature in _stored(dataset)}
+    every = {place: stored.get(place, np.empty(0)) for place in range(dataset.num_feature())}
+    used = {place: cuts for place, cuts in every.items() if cuts is not None}
     if bins is not None and len(bins) == len(used):
         return Bins(used.values(), bins.names)
     known = dataset.get_feature_name()
@@ -559,16 +564,6 @@ def _stored(dataset: lgb.Dataset) -> list[StoredFeature]:
             return path.read_bytes()
 
     return stored_features(quietly(read))
-
-
-def _native_cuts(dataset: lgb.Dataset, all_features: bool = False) -> dict[int, Floats]:
-    """Return the cuts by the place of the feature; without features that are not used, unless `all_features`."""
-    stored = _stored(dataset)
-    cuts = {feature.place: feature.cuts for feature in stored if feature.cuts is not None}
-    if all_features:
-        used = {feature.place for feature in stored}
-        cuts |= {place: np.empty(0) for place in range(dataset.num_feature()) if place not in used}
-    return dict(sorted(cuts.items()))
 
 
 def _is_bundled_wrongly(stored: Sequence[StoredFeature]) -> bool:
