@@ -28,7 +28,15 @@ PEERS = {
         Peer(
             "xgboost",
             "xgboost",
-            ("XGBRegressor", "XGBClassifier", "XGBRanker", "XGBRFRegressor", "XGBRFClassifier", "QuantileDMatrix"),
+            (
+                "XGBRegressor",
+                "XGBClassifier",
+                "XGBRanker",
+                "XGBRFRegressor",
+                "XGBRFClassifier",
+                "QuantileDMatrix",
+                "ExtMemQuantileDMatrix",
+            ),
             helpers="xgboost.testing",
         ),
         Peer("catboost", "catboost", ("CatBoostRegressor", "CatBoostClassifier", "CatBoostRanker", "Pool")),
@@ -67,7 +75,8 @@ def substitute(peer: Peer) -> None:
     vars(untouched).update(vars(library))
     for module in [module for name, module in sys.modules.items() if name.split(".")[0] == "boostbins"]:
         _replace(module, {library: untouched})
-    stand_ins = {getattr(library, name): getattr(ours, name) for name in peer.classes}
+    there = [name for name in peer.classes if hasattr(library, name)]  # some come and go
+    stand_ins = {getattr(library, name): getattr(ours, name) for name in there}
     _replace(library, stand_ins)
     for helper in _modules_of(peer.helpers) if peer.helpers else ():
         _replace(helper, stand_ins)
