@@ -528,12 +528,15 @@ def test_estimators_say_what_does_not_work(client):
     refused("XGBRegressor", "Dask DataFrame or Array", TypeError, X=frame[FEATURES])
     refused("XGBRegressor", "bins for other columns", bin_method=Bins([[1.0]], ["age"]))
     refused("XGBRegressor", "max_bin=4 has room for 3", bin_method=fit_bins(frame[FEATURES]), max_bin=4)
-    refused("LGBMRegressor", "linear_tree=True does not work", linear_tree=True)
-    refused("LGBMRegressor", "zero_as_missing=True.*replace zeros", zero_as_missing=True)
-    refused("LGBMRegressor", "use_missing=False.*fill X", use_missing=False)
-    refused("LGBMRegressor", "forcedbins_filename.*contradicts", forcedbins_filename="bins.json")
-    refused("LGBMRegressor", "categorical_feature does not work", categorical_feature=[0])
-    refused("LGBMRegressor", "init_model has thresholds", fit={"init_model": "model.txt"})
+    refused("LGBMRegressor", "linear_tree=True does not work", linear_tree=True, **asked)
+    refused("LGBMRegressor", "zero_as_missing=True.*replace zeros", zero_as_missing=True, **asked)
+    refused("LGBMRegressor", "use_missing=False.*fill X", use_missing=False, **asked)
+    refused("LGBMRegressor", "forcedbins_filename.*sets cuts of its own", forcedbins_filename="bins.json", **asked)
+    refused("LGBMRegressor", "categorical_feature does not work", categorical_feature=[0], **asked)
+    refused("LGBMRegressor", "categorical_feature does not work", fit={"categorical_feature": [0]}, **asked)
+    refused("LGBMRegressor", "max_bin_by_feature does not work", max_bin_by_feature=np.full(3, 9), **asked)
+    refused("LGBMRegressor", "min_data_in_bin does not work", min_data_in_bin=9, **asked)
+    refused("LGBMRegressor", "init_model has thresholds", fit={"init_model": "model.txt"}, **asked)
     refused("LGBMRegressor", "'text' of type.*make it numbers", TypeError, X=X.assign(text="a"))
     refused("LGBMRegressor", "one entry per row", y=in_parts(frame, [90]).y)
 
@@ -551,6 +554,19 @@ def test_xgboost_goes_its_own_way_where_no_method_was_asked_for(client):
             model = boostbins.dask.XGBRegressor(**few).fit(parts[FEATURES], parts.y, **fit)
         assert model.get_booster().get_dump() == own.get_booster().get_dump()
         assert not hasattr(model, "bins_")
+
+
+def test_lightgbm_goes_its_own_way_where_no_method_was_asked_for(client):
+    frame = table(200)
+    parts = in_parts(frame, [100])
+    few = {"n_estimators": 2, "verbosity": -1, "min_data_in_bin": 9}
+    own = boostbins.dask.LGBMRegressor(**few, bin_method=None).fit(parts[FEATURES], parts.y)
+    with pytest.warns(
+        UserWarning, match="min_data_in_bin does not work with codes of bins: leave it out"
+    ):
+        model = boostbins.dask.LGBMRegressor(**few).fit(parts[FEATURES], parts.y)
+    assert np.array_equal(model.to_local().predict(frame[FEATURES]), own.to_local().predict(frame[FEATURES]))
+    assert not hasattr(model, "bins_")
 
 
 def test_the_recipe_of_the_documentation_runs(client, tmp_path, monkeypatch):

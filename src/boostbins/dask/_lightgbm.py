@@ -43,14 +43,14 @@ class _Coded(Flagged):
         """Fit as LightGBM's own does; X is read twice, once for the cuts."""
         this: Any = self
         settings = Settings({key: value for key, value in this.get_params().items() if key not in (*FLAGS, "client")})
-        ours = self._begin_fit(settings.obstacle())
+        ours = self._begin_fit(_obstacle(settings, kwargs))
         client = native._get_dask_client(this.client)
         train = partial(native._train, client=client)
         if not ours:
             model = train(data=X, label=y, params=settings.params, model_factory=model_factory, **kwargs)
             self._take_over(model)
             return self
-        _check(settings, kwargs)
+        settings.check()
         X = checked_collection(X)
         total = self.total_bins
         target = y if needs_target(self.bin_method, total) else None
@@ -117,23 +117,27 @@ def _without_flags(model: Any) -> Any:
 # ---- what cannot be done
 
 
-def _check(settings: Settings, kwargs: dict[str, Any]) -> None:
-    settings.check()
+def _obstacle(settings: Settings, kwargs: dict[str, Any]) -> str:
+    """Return what stands in the way of cuts of ours, if anything does."""
+    if obstacle := settings.obstacle():
+        return obstacle
     for name, way_out in {
         "linear_tree": "leave it out, or train on one machine with boostbins.lightgbm",
         "zero_as_missing": "replace zeros by NaN in X",
     }.items():
         if settings.is_on(name, False):
-            raise ValueError(f"{name}=True does not work with codes of bins: {way_out}, or give bin_method=None")
+            return f"{name}=True does not work with codes of bins: {way_out}"
     if not settings.is_on("use_missing", True):
-        raise ValueError("use_missing=False does not work with codes of bins: fill X, or give bin_method=None")
-    for name in ("categorical_feature", "forcedsplits_filename", "max_bin_by_feature", "min_data_in_bin"):
-        if str(settings.get(name, "")) not in ("", "auto", "[]"):
-            raise ValueError(f"{name} does not work with codes of bins: leave it out, or give bin_method=None")
-    if kwargs.get("categorical_feature", "auto") not in ("auto", [], None):
-        raise ValueError("categorical_feature does not work with codes of bins: leave it out, or give bin_method=None")
-    if kwargs.get("init_model") is not None:
-        raise ValueError("init_model has thresholds of its own: leave it out, or give bin_method=None")
+        return "use_missing=False does not work with codes of bins: fill X"
+    named = {name: settings.get(name, "") for name in _NOT_ON_CODES}
+    named["categorical_feature"] = named["categorical_feature"] or kwargs.get("categorical_feature") or ""
+    for name, value in named.items():
+        if str(value) not in ("", "auto", "[]"):
+            return f"{name} does not work with codes of bins: leave it out"
+    return "init_model has thresholds of its own: leave it out" if kwargs.get("init_model") is not None else ""
+
+
+_NOT_ON_CODES = ("categorical_feature", "forcedsplits_filename", "max_bin_by_feature", "min_data_in_bin")
 
 
 # ---- bins and codes
