@@ -561,9 +561,7 @@ def test_lightgbm_goes_its_own_way_where_no_method_was_asked_for(client):
     parts = in_parts(frame, [100])
     few = {"n_estimators": 2, "verbosity": -1, "min_data_in_bin": 9}
     own = boostbins.dask.LGBMRegressor(**few, bin_method=None).fit(parts[FEATURES], parts.y)
-    with pytest.warns(
-        UserWarning, match="min_data_in_bin does not work with codes of bins: leave it out"
-    ):
+    with pytest.warns(UserWarning, match="min_data_in_bin does not work with codes of bins: leave it out"):
         model = boostbins.dask.LGBMRegressor(**few).fit(parts[FEATURES], parts.y)
     assert np.array_equal(model.to_local().predict(frame[FEATURES]), own.to_local().predict(frame[FEATURES]))
     assert not hasattr(model, "bins_")
