@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from same_cuts import mixed_table
+from test_same_cuts_lightgbm import Rows
 
 import boostbins.lightgbm
 from boostbins import Bins, fit_bins
@@ -214,19 +215,6 @@ def test_pandas_categories_with_an_explicit_list(named):
 
 
 # ---- Sequences and lists of arrays
-
-
-class Rows(lgb.Sequence):
-    batch_size = 100
-
-    def __init__(self, values):
-        self.values = values
-
-    def __getitem__(self, rows):
-        return self.values[rows]
-
-    def __len__(self):
-        return len(self.values)
 
 
 @pytest.mark.parametrize("n_sampled", [200_000, 300])  # all rows, or a sample
