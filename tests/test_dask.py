@@ -559,12 +559,12 @@ def test_xgboost_goes_its_own_way_where_no_method_was_asked_for(client):
 def test_lightgbm_goes_its_own_way_where_no_method_was_asked_for(client):
     frame = table(200)
     parts = in_parts(frame, [100])
-    few = {"n_estimators": 2, "verbosity": -1, "min_data_in_bin": 9}
-    own = boostbins.dask.LGBMRegressor(**few, bin_method=None).fit(parts[FEATURES], parts.y)
+    model = boostbins.dask.LGBMRegressor(n_estimators=2, verbosity=-1, min_data_in_bin=9)
     with pytest.warns(UserWarning, match="min_data_in_bin does not work with codes of bins: leave it out"):
-        model = boostbins.dask.LGBMRegressor(**few).fit(parts[FEATURES], parts.y)
-    assert np.array_equal(model.to_local().predict(frame[FEATURES]), own.to_local().predict(frame[FEATURES]))
+        model.fit(parts[FEATURES], parts.y)
     assert not hasattr(model, "bins_")
+    assert "[min_data_in_bin: 9]" in model.booster_.model_to_string()
+    assert "[max_bin: 255]" in model.booster_.model_to_string()  # codes have another
 
 
 def test_the_recipe_of_the_documentation_runs(client, tmp_path, monkeypatch):
