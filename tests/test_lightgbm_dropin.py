@@ -105,6 +105,22 @@ def test_text_files_with_side_files_and_categories(tmp_path):
     assert Dataset(tmp_path / "a.csv", categorical_feature=[7, 4], params=dict(QUIET)).construct().bins_ == train.bins_
 
 
+@pytest.mark.parametrize("two_round", [False, True])
+def test_text_files_with_groups(two_round, tmp_path):
+    X, y = mixed_table(600)
+    grade, group = np.digitize(y, np.quantile(y, [0.5, 0.8])), np.repeat(np.arange(20), 30)
+    np.savetxt(tmp_path / "a.csv", np.column_stack([grade, group, X]), delimiter=",", fmt="%.17g")
+    params = {**QUIET, "objective": "lambdarank", "metric": "None"}
+    told = {"group_column": "0", "precise_float_parser": True, "two_round": two_round}
+    train = Dataset(tmp_path / "a.csv", params={**params, **told})
+    booster = lgb.train({**params, **told}, train, 5)
+    memory = Dataset(X, grade, group=[30] * 20)
+    expected = lgb.train(params, memory, 5)
+    assert [c.tolist() for c in train.bins_] == [c.tolist() for c in memory.bins_]
+    assert np.array_equal(train.get_group(), memory.get_group())
+    assert np.array_equal(booster.predict(np.column_stack([group, X])), expected.predict(X))
+
+
 def test_text_files_that_cannot_be_read_so_are_refused_by_name(tmp_path):
     X, _, _ = written(tmp_path / "a.csv", ",", True)
     path = tmp_path / "a.csv"

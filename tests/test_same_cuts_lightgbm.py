@@ -24,6 +24,7 @@ N_TREES = 8
 REGRESSION = {
     "default": {},
     "dart": {"boosting": "dart", "drop_rate": 0.5},
+    "dart as XGBoost's": {"boosting": "dart", "xgboost_dart_mode": True, "uniform_drop": True, "drop_seed": 3},
     "forest": {"boosting": "rf", "bagging_freq": 1, "bagging_fraction": 0.7, "feature_fraction": 0.8},
     "goss": {"data_sample_strategy": "goss", "top_rate": 0.3, "other_rate": 0.2},
     "bagging": {"bagging_freq": 2, "bagging_fraction": 0.6},
@@ -31,9 +32,11 @@ REGRESSION = {
     "feature_fraction_bynode": {"feature_fraction_bynode": 0.5},
     "extra_trees": {"extra_trees": True},
     "extra_trees, all features": {"extra_trees": True, "feature_pre_filter": False},
+    "extra_seed": {"extra_trees": True, "extra_seed": 11, "feature_fraction": 0.6, "feature_fraction_seed": 5},
     "extra_trees, no bundles": {"extra_trees": True, "enable_bundle": False},
     "quantized": {"use_quantized_grad": True},
     "quantized, renewed": {"use_quantized_grad": True, "quant_train_renew_leaf": True, "num_grad_quant_bins": 8},
+    "quantized, rounded": {"use_quantized_grad": True, "stochastic_rounding": False},
     "quantized by column": {"use_quantized_grad": True, "force_col_wise": True},
     "linear trees": {"linear_tree": True, "linear_lambda": 0.1},
     "monotone": {"monotone_constraints": [1, 1, 0, -1, 0, 0, 1, 0, 0, 0]},
@@ -70,6 +73,7 @@ REGRESSION = {
     "boost_from_average": {"boost_from_average": False},
     "histogram_pool_size": {"histogram_pool_size": 0.01},
     "l1": {"objective": "l1"},
+    "fair": {"objective": "fair", "fair_c": 2.0},
     "huber": {"objective": "huber"},
     "quantile": {"objective": "quantile", "alpha": 0.8},
     "mape": {"objective": "mape"},
@@ -87,6 +91,7 @@ CLASSES = {
     "multiclass": {"objective": "multiclass", "num_class": 3},
     "multiclassova": {"objective": "multiclassova", "num_class": 3},
     "cross_entropy": {"objective": "cross_entropy"},
+    "cross_entropy_lambda": {"objective": "cross_entropy_lambda"},
 }
 OTHER: dict[str, str] = {}  # none, today
 
@@ -135,7 +140,7 @@ def target(y, params):
     objective = params.get("objective", "regression")
     if "multiclass" in objective:
         return np.digitize(y, np.quantile(y, [0.4, 0.8])).astype(float)
-    if objective in ("binary", "cross_entropy"):
+    if objective in ("binary", "cross_entropy", "cross_entropy_lambda"):
         return (y > np.median(y)).astype(float)
     return np.abs(y) + 0.1 if objective in ("poisson", "gamma", "tweedie") else y
 
@@ -193,7 +198,7 @@ def test_from_any_container(name):
     assert np.array_equal(native.predict(known), ours.predict(known))
 
 
-@pytest.mark.parametrize("name", ["weight", "init_score", "group", "position"])
+@pytest.mark.parametrize("name", ["weight", "init_score", "group", "xendcg", "bagging by query", "position"])
 def test_with_numbers_beside_the_rows(name):
     X, y = mixed_table()
     r = np.random.default_rng(3)
@@ -201,11 +206,14 @@ def test_with_numbers_beside_the_rows(name):
         "weight": {"weight": r.random(len(y)) * (r.random(len(y)) < 0.9)},
         "init_score": {"init_score": X[:, 6].copy()},
         "group": {"group": [150] * 10},
+        "xendcg": {"group": [150] * 10},
+        "bagging by query": {"group": [150] * 10},
         "position": {"group": [150] * 10, "position": np.tile(np.arange(150), 10)},
     }[name]
     params = dict(ALWAYS)
     if "group" in options:
-        params["objective"] = "lambdarank"
+        params["objective"] = "rank_xendcg" if name == "xendcg" else "lambdarank"
+        params |= {"bagging_by_query": True, "bagging_freq": 1, "bagging_fraction": 0.5} if "query" in name else {}
         y = np.digitize(y, np.quantile(y, [0.5, 0.8, 0.95]))
     native, ours = both(X, y, params, **options)
     assert np.array_equal(native, ours)
