@@ -256,6 +256,21 @@ def test_sequences_and_lists_have_the_cuts_of_an_array(n_sampled):
         Dataset([np.ones((5, 3)), np.ones((5, 4))], np.ones(10)).construct()
 
 
+@pytest.mark.parametrize(
+    ("data", "error", "message"),
+    [
+        ([], TypeError, "data is a list, and holds neither rows, arrays"),
+        ([np.ones((5, 2)), "a"], TypeError, "data is a list, and holds neither rows, arrays"),
+        ([np.ones(5)], TypeError, "data is a list, and holds neither rows, arrays"),
+        (Rows(np.ones((0, 2))), ValueError, "a Sequence without rows"),
+        ([Rows(np.ones((9, 2))), Rows(np.ones((0, 2)))], ValueError, "a Sequence without rows"),
+    ],
+)
+def test_lists_and_sequences_of_nothing_are_refused(data, error, message):
+    with pytest.raises(error, match=message):
+        Dataset(data, np.ones(9), params=dict(QUIET)).construct()
+
+
 # ---- what LightGBM's sample does not show
 
 
@@ -326,6 +341,13 @@ def test_min_data_in_bin_is_kept_to_if_it_is_given(method):
     assert max(map(len, few.bins_)) <= 2  # those around zero
 
 
+@pytest.mark.parametrize("name", ["max_bin", "min_data_in_bin", "bin_construct_sample_cnt"])
+def test_parameters_that_are_no_numbers_are_named(name):
+    X, y = mixed_table(100)
+    with pytest.raises(ValueError, match=f"{name} must be a whole number, got 'many'"):
+        LGBMRegressor(**{name: "many"}, **QUIET).fit(X, y)
+
+
 def test_forced_bins_give_way_or_are_refused(tmp_path):
     X, y = mixed_table()
     (tmp_path / "forced.json").write_text('[{"feature": 0, "bin_upper_bound": [0.3, 0.4]}]')
@@ -355,3 +377,39 @@ def test_bundles_that_lightgbm_gets_wrong_are_not_made():
         train = Dataset(X, y, bin_method=method, params={"max_bin": 300})
         booster = lgb.train({**params, "max_bin": 300}, train, 20, [train], callbacks=[lgb.record_evaluation(seen)])
         assert np.isclose(seen["training"]["l2"][-1], np.mean((booster.predict(X) - y) ** 2), rtol=1e-6)
+
+
+# ---- tables such as strangers have
+
+
+def some_column(r, n):
+    """A column of some kind: two-valued, constant, missing, mostly one value, ties, both signs, huge and tiny."""
+    x, few, none = r.lognormal(0, 2, n), r.random(n) < 0.1, np.full(n, np.nan)
+    kinds = [
+        few.astype(float), np.full(n, 3.0), np.zeros(n), none, np.where(few, x, 0.0), np.where(few, x, np.nan),
+        np.round(x), -x, np.where(few, x, 7.0), np.where(few, -x, -9.0), np.where(r.random(n) < 0.01, np.inf, x),
+        r.standard_normal(n) * 1e-36, r.standard_normal(n) * 1e300, r.integers(-3, 4, n).astype(float),
+    ]  # fmt: skip
+    return kinds[r.integers(len(kinds))]
+
+
+@pytest.mark.parametrize("method", ["kmeans", "auto", "uniform", "quantile", "optimal"])
+def test_what_is_trained_on_any_table_is_what_predicts(method):
+    for seed in range(16):
+        r = np.random.default_rng(seed)
+        n = int(r.choice([30, 300, 3000]))
+        X = np.column_stack([some_column(r, n) for _ in range(r.integers(1, 8))])
+        y = np.clip(np.nan_to_num(X, nan=3.0), -50, 50).sum(axis=1) + r.standard_normal(n)
+        params = {
+            **QUIET,
+            "min_data_in_leaf": int(r.choice([1, 20])),
+            "max_bin": int(r.choice([4, 63])),
+            "metric": "l2",
+        }
+        for name in ("extra_trees", "use_missing", "enable_bundle", "feature_pre_filter"):
+            if r.random() < 0.3:
+                params[name] = name == "extra_trees"
+        given = [X, pd.DataFrame(X), [X[:9], X[9:]], Rows(X)][r.integers(4)]
+        train, seen = Dataset(given, y, bin_method=method), {}
+        booster = lgb.train(params, train, 6, [train], callbacks=[lgb.record_evaluation(seen)])
+        assert np.isclose(seen["training"]["l2"][-1], np.mean((booster.predict(X) - y) ** 2), rtol=1e-4), seed

@@ -530,7 +530,7 @@ def _few_rows(table: Table, cuts: Cuts, settings: Settings) -> int:
     """
     n_rows = max(table.n_rows // 5 + 1, _ENOUGH)  # of fewer, LightGBM warns
     n_rows = min(n_rows, 100_000)
-    if n_rows > min(table.n_rows, settings.n_sampled) // 2 or n_rows < 4 * int(settings.get("min_data_in_leaf", 20)):
+    if n_rows > min(table.n_rows, settings.n_sampled) // 2 or n_rows < 4 * settings.number("min_data_in_leaf", 20):
         return 0
     some = sampled_rows(table.n_rows, settings.replaced(bin_construct_sample_cnt=n_rows))
     if not _shows_all(table, some, cuts.extent):

@@ -49,6 +49,11 @@ def rows_at(sequences: list[lgb.Sequence], rows: NDArray[np.intp]) -> NDArray[np
 def head_of(dataset: lgb.Dataset, settings: Settings) -> lgb.Dataset:
     """Return a Dataset of the first rows, which tells what LightGBM makes of the columns."""
     arrays, sequences = arrays_in(dataset.data), sequences_in(dataset.data)
+    is_odd = isinstance(dataset.data, list) and arrays is None and sequences is None
+    if is_odd and not all(isinstance(row, list | tuple) for row in dataset.data or [None]):
+        raise TypeError("data is a list, and holds neither rows, arrays with rows and columns, nor Sequences")
+    if sequences is not None and not all(map(len, sequences)):
+        raise ValueError("data has a Sequence without rows: leave it out")
     if sequences is not None:
         rows = np.asarray(sequences[0][0 : min(2, len(sequences[0]))])
     else:

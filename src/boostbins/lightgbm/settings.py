@@ -22,12 +22,12 @@ class Settings:
 
     def __init__(self, params: Mapping[str, Any]) -> None:
         self.params = dict(params)
-        self.max_bin = int(self.get("max_bin", 255))
+        self.max_bin = self.number("max_bin", 255)
         self.max_bin_by_feature = self.numbers("max_bin_by_feature")
-        self.min_data_in_bin = int(self.get("min_data_in_bin", 1))  # kept to if it is given: its default is not
+        self.min_data_in_bin = self.number("min_data_in_bin", 1)  # kept to if it is given: its default is not
         self.zero_as_missing = self.is_on("zero_as_missing", False)
         self.missing_has_bin = self.is_on("use_missing", True) and not self.zero_as_missing
-        self.n_sampled = int(self.get("bin_construct_sample_cnt", SAMPLED))
+        self.n_sampled = self.number("bin_construct_sample_cnt", SAMPLED)
         self.n_threads = threads_of(self.get("num_threads", None))
         # What the label numbers. With an objective of one's own it may hold anything.
         self.n_classes = int(self.get("num_class", 1)) if self.get("objective", None) in _OF_CLASSES else None
@@ -40,6 +40,14 @@ class Settings:
     def is_on(self, name: str, default: bool) -> bool:
         """Return a parameter that is true or false."""
         return str(self.get(name, default)).lower() in ("true", "1", "+", "yes", "t", "on")
+
+    def number(self, name: str, default: int) -> int:
+        """Return a parameter that is a whole number."""
+        given = self.get(name, default)
+        try:
+            return int(given)
+        except (TypeError, ValueError):
+            raise ValueError(f"{name} must be a whole number, got {given!r}") from None
 
     def numbers(self, name: str) -> list[int]:
         """Return a parameter that is a list of whole numbers, in any form that LightGBM takes."""
