@@ -9,7 +9,6 @@ values; they see float32.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 
 from boostbins.adapter import FLAGS, Flagged, Library, feature_table, requested_bins, with_flag
 from boostbins.bins import Bins
-from boostbins.columns import Table, is_sparse
+from boostbins.columns import is_sparse
 from boostbins.inputs import Floats
 
 LIBRARY = Library("scikit-learn", "sklearn", "scikit-learn", oldest="1.5.2", newest="1.9.1", below="2")
@@ -66,10 +65,6 @@ def _names_of_columns(model: Any) -> list[str]:
     return [*np.asarray(names)[categorical].tolist(), *np.asarray(names)[~categorical].tolist()]
 
 
-def _named(table: Table, names: list[str], named: bool) -> Table:
-    return replace(table, names=tuple(names[place] for place in table.places), named=named)
-
-
 class _HistogramFlag(Flagged):
     """Stands before a histogram estimator: fills its bin mapper."""
 
@@ -91,7 +86,7 @@ class _HistogramFlag(Flagged):
         n_features = X.shape[1]
         categorical = np.asarray([0] * n_features if mapper.is_categorical is None else mapper.is_categorical, bool)
         table = feature_table(X, np.flatnonzero(categorical).tolist())
-        table = _named(table, _names_of_columns(model), hasattr(model, "feature_names_in_"))
+        table = table.renamed(_names_of_columns(model), hasattr(model, "feature_names_in_"))
         bins = requested_bins(
             model.bin_method,
             table,
@@ -149,7 +144,7 @@ class _ExactFlag(Flagged):
         if self._begin_fit():
             table = feature_table(X)
             names = getattr(model, "feature_names_in_", table.names)
-            table = _named(table, list(names), hasattr(model, "feature_names_in_"))
+            table = table.renamed(list(names), hasattr(model, "feature_names_in_"))
             self.bins_ = requested_bins(
                 model.bin_method,
                 table,
