@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import pickle
+import resource
+import struct
+import zlib
 from pathlib import Path
 
 import naive
@@ -11,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boostbins import ColumnSummary
+from boostbins.summary import GrowingSummary
 
 LARGE = 300_000  # past the size up to which columns are sorted
 
@@ -288,3 +292,71 @@ def test_bytes_of_every_version_are_read():
         data = (Path(__file__).parent / "fixtures" / name).read_bytes()
         assert ColumnSummary.from_bytes(data) == summary
         assert summary.to_bytes() == data
+
+
+def resealed(data, at, values, form):
+    """Return a summary's bytes with some fields of its header forged, and the checksum made right."""
+    forged = bytearray(data[:-4])
+    struct.pack_into(form, forged, at, *values)
+    return bytes(forged) + struct.pack("<I", zlib.crc32(forged))
+
+
+N_CELLS, N_MOMENTS, N_SAMPLE, MAX, LEVEL, APART, APART_WEIGHT, RANGE = 18, 26, 34, 42, 50, 54, 78, 102  # offsets
+CELLS = 118
+
+
+@pytest.mark.parametrize(
+    ("at", "form", "values", "message"),
+    [
+        (N_CELLS, "<Q", [2**61], "another length"),
+        (N_CELLS, "<Q", [3], "another length"),
+        (N_MOMENTS, "<Q", [2**63], "another length"),
+        (N_SAMPLE, "<Q", [2**64 - 1], "another length"),
+        (LEVEL, "<i", [-1], "no such level"),
+        (LEVEL, "<i", [10**6], "no such level"),
+        (LEVEL, "<i", [2106], "another level"),
+        (APART, "<Q", [2**63], "missing or infinite rows"),
+        (APART, "<Q", [0], "missing or infinite rows"),
+        (APART_WEIGHT, "<d", [np.inf], "missing or infinite rows"),
+        (APART_WEIGHT, "<d", [-1.0], "missing or infinite rows"),
+        (RANGE, "<dd", [0.0, 9.0], "range"),
+        (RANGE, "<dd", [9.0, 1.0], "range"),
+        (RANGE, "<d", [np.nan], "range"),
+        (CELLS, "<Q", [2**64 - 1], "another level"),
+        (CELLS + 8, "<Q", [0], "cannot be counted"),
+        (CELLS + 8, "<Q", [2**64 - 1], "cannot be counted"),
+        (CELLS + 16, "<Q", [2**63 + 1], "do not ascend"),
+        (CELLS + 64, "<d", [np.nan], "weight or target"),
+        (CELLS + 64, "<d", [0.0], "weight or target"),
+    ],
+)
+def test_forged_bytes_are_refused(at, form, values, message):
+    data = ColumnSummary([1.0, 2.0, 4.0, 9.0, np.nan], [1.0, 2.0, 3.0, 4.0, 5.0]).to_bytes()
+    assert ColumnSummary.from_bytes(resealed(data, CELLS, [], "<")).n_cells == 4
+    with pytest.raises(ValueError, match=message):
+        ColumnSummary.from_bytes(resealed(data, at, values, form))
+
+
+def test_a_forged_limit_takes_no_memory():
+    small = ColumnSummary(np.sqrt(np.arange(60.0)), max_cells=16)
+    forged = ColumnSummary.from_bytes(resealed(small.to_bytes(), MAX, [2**60], "<Q"))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert (forged + forged).count == 120
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000  # kB
+
+
+@pytest.mark.parametrize("n", [500, LARGE])
+def test_weights_that_become_infinite_across_parts_are_refused(n):
+    x, weight = np.arange(float(n)), np.full(n, 1e300)
+    weight[0] = 6e307
+    part = ColumnSummary(x, weight)
+    with pytest.raises(ValueError, match="weight adds up to infinity: divide it by its maximum"):
+        part + part
+    growing = GrowingSummary(32_768)
+    growing.add(x, weight, None)
+    with pytest.raises(ValueError, match="weight adds up to infinity"):
+        growing.add(x, weight, None)
+        growing.summary()
+    target = np.full((n, 1), 1e3)
+    with pytest.raises(ValueError, match="target's squares, times the weights, add up to infinity"):
+        ColumnSummary(x, weight, target)

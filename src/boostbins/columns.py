@@ -227,16 +227,15 @@ def summarize_column(
         return ColumnSummary.of_checked(column, weight, target, max_cells)
     stored_weight = None if weight is None else weight[column.rows]
     stored = ColumnSummary.of_checked(column.values, stored_weight, None, max_cells)
-    n_rest = table.n_rows - len(column.values)
-    rest_weight: list[float] | None = None
-    if weight is not None:
+    if weight is None:
+        n_rest, rest_weight = table.n_rows - len(column.values), None
+    else:
         rest = weight.copy()
         rest[column.rows] = 0.0
-        n_rest = int(np.count_nonzero(rest))
-        rest_weight = [float(rest.sum()) / max(n_rest, 1)]
+        n_rest, rest_weight = int(np.count_nonzero(rest)), [rest.sum()]
     if n_rest == 0:
         return stored
-    return stored + ColumnSummary([column.rest], rest_weight, max_cells=max_cells)._repeated(n_rest)
+    return stored + ColumnSummary([column.rest], rest_weight, max_cells=max_cells).of_rows(n_rest)
 
 
 def _from_array(X: NDArray[Any], dates_as_numbers: bool) -> Table:

@@ -16,6 +16,8 @@ Targets: TypeAlias = NDArray[np.float64] | NDArray[np.bool_]
 MOST_TARGETS = 16
 """Numbers per row that a target may have; as the kernels have it."""
 
+_MOST_WEIGHT = np.finfo(np.float64).max / 2
+
 _KERNEL_TYPES = ("?", "b", "h", "i", "l", "q", "B", "H", "I", "L", "Q", "f", "d")
 
 
@@ -43,10 +45,14 @@ def checked_weight(weight: ArrayLike, n_rows: int, name: str) -> Floats:
         bad = weights[~(np.isfinite(weights) & (weights >= 0))][0]
         raise ValueError(f"{name} must be finite and not negative, got {bad}: remove or mend those rows")
     with np.errstate(over="ignore"):
-        total = weights.sum()
-    if not np.isfinite(total):
-        raise ValueError(f"{name} adds up to infinity: divide it by its maximum")
+        check_total(weights.sum(), name)
     return weights
+
+
+def check_total(total: float, name: str) -> None:
+    """Refuse weights whose sum is infinite, or would be if it were added up in another order."""
+    if not total <= _MOST_WEIGHT:
+        raise ValueError(f"{name} adds up to infinity: divide it by its maximum")
 
 
 def positive_weight(weight: ArrayLike, n_rows: int, name: str) -> Floats:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from boostbins import _core
-from boostbins.inputs import Floats, Targets, checked_target, checked_weight, numeric_column
+from boostbins.inputs import Floats, Targets, check_total, checked_target, checked_weight, numeric_column
 
 _Tuple = TypeVar("_Tuple", bound=tuple[Any, ...])
 
@@ -20,7 +20,6 @@ MAX_CELLS = 32_768
 
 _UNBOUNDED = 2**60  # no column has so many rows
 _SORTED_ROWS = 4 * MAX_CELLS  # up to here sorting beats the guided pass
-_FEWEST_CELLS = 4096  # the coarsest cells: one for each sign and exponent
 _ROWS_AT_ONCE = 2**31  # the kernel counts in 32 bits
 
 _MAGIC = b"boostbins summary"
@@ -89,7 +88,7 @@ class ColumnSummary:
         weights = None if weight is None else checked_weight(weight, len(values), "weight")
         targets = None if target is None else checked_target(target, len(values), "target")
         self.max_cells = checked_max_cells(max_cells)
-        self._state = _frozen(_summarized(values, weights, targets, self.max_cells or _UNBOUNDED))
+        self._state = _checked(_summarized(values, weights, targets, self.max_cells or _UNBOUNDED))
 
     @classmethod
     def of_checked(
@@ -102,7 +101,7 @@ class ColumnSummary:
     def _of(cls, state: _core.State, max_cells: int | None) -> ColumnSummary:
         summary = cls.__new__(cls)
         summary.max_cells = max_cells
-        summary._state = _frozen(state)
+        summary._state = _checked(state)
         return summary
 
     def __add__(self, other: ColumnSummary) -> ColumnSummary:
@@ -115,13 +114,15 @@ class ColumnSummary:
         merged = _core.merge(self._with_moments(width), other._with_moments(width), max_cells or _UNBOUNDED)
         return ColumnSummary._of(merged, max_cells)
 
-    def _repeated(self, times: int) -> ColumnSummary:
-        """Return the summary of the same rows, each so many times."""
+    def of_rows(self, n_rows: int) -> ColumnSummary:
+        """Return the summary of so many equal rows, where this one is of a single row: all of them have its weight."""
         cells, moments, level, sample, apart, apart_weight, span = self._state
-        n = (apart[0] * times, apart[1] * times, apart[2] * times)
-        w = (apart_weight[0] * times, apart_weight[1] * times, apart_weight[2] * times)
-        more = cells * np.array([1, times], np.uint64)
-        return ColumnSummary._of((more, moments * times, level, sample, n, w, span), self.max_cells)
+        missing, below, above = (n * n_rows for n in apart)
+        counts = (missing, below, above)
+        weights = apart_weight if moments.shape[1] else (float(missing), float(below), float(above))
+        return ColumnSummary._of(
+            (cells * np.array([1, n_rows], np.uint64), moments, level, sample, counts, weights, span), self.max_cells
+        )
 
     def _with_moments(self, width: int) -> _core.State:
         """Return the state with a weight of 1 per row where it had none."""
@@ -316,8 +317,8 @@ class ColumnSummary:
         if struct.unpack("<I", data[-4:])[0] != zlib.crc32(body):
             raise ValueError("the summary's bytes are damaged or cut short: its checksum is wrong; build it again")
         n, width, n_sample, max_cells, level = fields[2:7]
-        if max_cells and n > max(max_cells, _FEWEST_CELLS):
-            raise ValueError("these bytes are not a boostbins summary: it would have more cells than it may")
+        if len(body) - _HEADER.size != 8 * (2 * n + n * width + n_sample):
+            raise ValueError("these bytes are not a boostbins summary: they have another length than they say")
         numbers = np.frombuffer(body, "<u8", offset=_HEADER.size).astype(np.uint64)
         cells, moments, sample = np.split(numbers, [2 * n, 2 * n + n * width])
         state = (
@@ -329,6 +330,10 @@ class ColumnSummary:
             fields[10:13],
             fields[13:15],
         )
+        try:
+            _core.check(state, max_cells or _UNBOUNDED)
+        except ValueError as error:
+            raise ValueError(f"these bytes are not a boostbins summary: {error}") from None
         return cls._of(state, max_cells or None)
 
     def __copy__(self) -> ColumnSummary:
@@ -413,6 +418,17 @@ def _summarized(values: NDArray[Any], weights: Floats | None, targets: Targets |
 def _guide(values: NDArray[Any]) -> Floats:
     """Return some of the values in ascending order, for the kernel to find its way."""
     return np.sort(values[:: max(1, len(values) // (2 * MAX_CELLS))].astype(np.float64, copy=False))
+
+
+def _checked(state: _core.State) -> _core.State:
+    """Return a summary's state, frozen. Its sums must be finite: those of each of its parts may be, and theirs not."""
+    moments, apart_weight = state[1], state[5]
+    if moments.shape[1]:
+        with np.errstate(over="ignore"):
+            check_total(float(moments[:, 0].sum()) + sum(apart_weight), "the rows' weight")
+            if not np.isfinite(moments[:, -1].sum()):
+                raise ValueError("the target's squares, times the weights, add up to infinity: divide it by its maximum")
+    return _frozen(state)
 
 
 def _frozen(arrays: _Tuple) -> _Tuple:

@@ -18,6 +18,7 @@
 #include "place.hpp"
 #include "points.hpp"
 #include "running.hpp"
+#include "sound.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -205,6 +206,17 @@ nb::tuple merge(const nb::tuple& a, const nb::tuple& b, size_t max_cells) {
     return state_of(std::move(summary));
 }
 
+// Refuses what cannot be the state of a summary.
+void check(const nb::tuple& state, size_t max_cells) {
+    const Summary summary = summary_of(state);
+    const char* fault;
+    {
+        nb::gil_scoped_release release;
+        fault = fault_of(summary, max_cells);
+    }
+    if (fault) throw nb::value_error(fault);
+}
+
 nb::tuple points(const nb::tuple& state) {
     const Summary summary = summary_of(state, true);
     Points p;
@@ -305,6 +317,7 @@ NB_MODULE(_core, m) {
         .def("add", &Growing::add, "column"_a, "weights"_a.none(), "targets"_a.none())
         .def("state", &Growing::state);
     m.def("merge", &merge, "a"_a, "b"_a, "max_cells"_a);
+    m.def("check", &check, "state"_a, "max_cells"_a);
     m.def("points", &points, "state"_a);
     m.def("cell_ends", &cell_ends, "state"_a);
     m.def("lloyd", &lloyd, "points"_a, "seeds"_a, "column_mean"_a, "max_iter"_a, "tol"_a);

@@ -14,6 +14,8 @@ namespace boostbins {
 
 class BottomSample {
   public:
+    static constexpr size_t kCellsPerValue = 8;
+
     // For the cells of a list of at most max_cells.
     explicit BottomSample(size_t max_cells) : size_(std::max<size_t>(1, max_cells / kCellsPerValue)) {}
 
@@ -45,14 +47,9 @@ class BottomSample {
     void offer(uint64_t bits) {
         const uint64_t hash = hash_of(bits);
         if (hash > limit_) return;
-        if (slots_.empty()) reserve();
-        const size_t mask = slots_.size() - 1;
-        size_t at = static_cast<size_t>(hash >> 20) & mask;
-        while (slots_[at] != kEmpty) {
-            if (slots_[at] == bits) return;
-            at = (at + 1) & mask;
-        }
-        slots_[at] = bits;
+        // Room is made as values come: how many there may be is not how many there are.
+        if (2 * used_ >= slots_.size()) grow();
+        if (!insert(bits, hash)) return;
         if (++used_ > 2 * size_) prune();
     }
 
@@ -68,13 +65,26 @@ class BottomSample {
     }
 
   private:
-    static constexpr size_t kCellsPerValue = 8;
+    static constexpr size_t kFirstSlots = 16;
     static constexpr uint64_t kEmpty = kSignBit;  // -0.0, which canonical bits never are
 
-    void reserve() {
-        size_t capacity = 8;
-        while (capacity < 4 * size_) capacity *= 2;
-        slots_.assign(capacity, kEmpty);
+    // Returns whether the value is new.
+    bool insert(uint64_t bits, uint64_t hash) {
+        const size_t mask = slots_.size() - 1;
+        size_t at = static_cast<size_t>(hash >> 20) & mask;
+        while (slots_[at] != kEmpty) {
+            if (slots_[at] == bits) return false;
+            at = (at + 1) & mask;
+        }
+        slots_[at] = bits;
+        return true;
+    }
+
+    void grow() {
+        std::vector<uint64_t> before(std::max<size_t>(kFirstSlots, 4 * slots_.size()), kEmpty);
+        before.swap(slots_);
+        for (uint64_t bits : before)
+            if (bits != kEmpty) insert(bits, hash_of(bits));
     }
 
     void prune() {
