@@ -1,16 +1,20 @@
 from __future__ import annotations
 
+from decimal import Decimal
+
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from conftest import skewed
+from hypothesis import given
+from hypothesis import strategies as st
+from pyarrow import feather
+from scipy import sparse as sp
 
-from boostbins import METHODS, fit_bins
+from boostbins import METHODS, Bins, fit_bins
 from boostbins.columns import read_table
-
-pd = pytest.importorskip("pandas")
-pl = pytest.importorskip("polars")
-pa = pytest.importorskip("pyarrow")
-sp = pytest.importorskip("scipy.sparse")
 
 
 def data(n=3000):
@@ -96,6 +100,19 @@ def test_sparse_zeros_are_counted(weighted):
             np.testing.assert_allclose(a, b, rtol=1e-12)
         np.testing.assert_allclose(sparse.stats[0].weight, plain.stats[0].weight)
     np.testing.assert_array_equal(sparse.encode(sp.csc_array(dense)), sparse.encode(dense))
+
+
+@given(st.data())
+def test_sparse_is_dense_to_the_last_bit_with_whole_number_weights(data):
+    n = data.draw(st.integers(1, 40))
+    values = st.sampled_from([0.0, 0.0, 0.0, 1.0, 0.1, -2.5, 1e-9, np.nan])
+    x = np.array(data.draw(st.lists(values, min_size=n, max_size=n)))[:, None]
+    weight = np.array(data.draw(st.lists(st.integers(0, 9), min_size=n, max_size=n)))
+    if not weight.any():
+        weight[0] = 1
+    method, max_bins = data.draw(st.sampled_from(sorted(METHODS))), data.draw(st.integers(2, 6))
+    sparse, plain = (fit_bins(X, method, max_bins, sample_weight=weight) for X in (sp.csc_array(x), x))
+    assert (sparse, sparse.stats) == (plain, plain.stats)
 
 
 def test_sparse_duplicates_are_added_up():
@@ -230,3 +247,43 @@ def test_bad_weights_are_refused(weight, message):
 def test_bad_options_are_refused(options):
     with pytest.raises(ValueError, match=next(iter(options))):
         fit_bins([[1.0, 2.0]], **options)
+
+
+def test_a_column_of_nothing_is_missing_whatever_holds_it(tmp_path):
+    table = pa.table({"nothing": pa.nulls(3), "b": [1, 2, 3]})
+    feather.write_feather(table, tmp_path / "t.feather")
+    expected = Bins([[], [1.5, 2.5]], ["nothing", "b"])
+    for X in (table, pl.from_arrow(table), table.to_pandas(types_mapper=pd.ArrowDtype), tmp_path / "t.feather"):
+        bins = fit_bins(X)
+        assert bins == expected
+        assert bins.stats[0].missing == 3
+        if X is not table:
+            assert bins.encode(table).tolist() == [[3, 0], [3, 1], [3, 2]]
+
+
+def test_whole_numbers_with_nulls_are_read_however_large():
+    values = [2**53 + 1, None, 2**60 + 1, 5]
+    expected = fit_bins({"x": [float(2**53 + 1), np.nan, float(2**60 + 1), 5.0]})
+    frames = [
+        pd.DataFrame({"x": pd.array(values, dtype="int64[pyarrow]")}),
+        pd.DataFrame({"x": pd.array(values, dtype="Int64")}),
+        pl.DataFrame({"x": values}),
+        pa.table({"x": values}),
+    ]
+    for frame in frames:
+        assert fit_bins(frame) == expected
+        assert fit_bins(frame).stats == expected.stats
+
+
+def test_decimals_are_the_nearest_numbers_in_every_frame():
+    digits = np.random.default_rng(0).integers(-(10**17), 10**17, 300)
+    values = [*(Decimal(int(n)).scaleb(-7) for n in digits), Decimal("1E-7"), Decimal(0), None]
+    expected = fit_bins({"x": [np.nan if v is None else float(v) for v in values]}, max_bins=1000)
+    kind = pa.decimal128(30, 7)
+    frames = [
+        pa.table({"x": pa.array(values, kind)}),
+        pl.DataFrame({"x": pl.Series(values, dtype=pl.Decimal(30, 7))}),
+        pd.DataFrame({"x": pd.array(values, dtype=pd.ArrowDtype(kind))}),
+    ]
+    for frame in frames:
+        assert fit_bins(frame, max_bins=1000) == expected

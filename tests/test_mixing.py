@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boostbins import (
+    METHODS,
     Binner,
     Bins,
     Choice,
@@ -397,6 +398,59 @@ def test_a_total_is_kept_to_where_some_columns_cannot_have_less():
     r = np.random.default_rng(0)
     X = {"grade": r.integers(0, 5, 3000), "u": r.normal(size=3000), "v": r.normal(size=3000)}
     assert sum(fit_bins(X, "auto", y=X["grade"] ** 2, total_bins=8).n_bins) == 8
+
+
+TABLE_COLUMNS = {
+    "two-valued": lambda r, n: r.integers(0, 2, n).astype(float),
+    "constant": lambda r, n: np.full(n, 7.0),
+    "all missing": lambda r, n: np.full(n, np.nan),
+    "half missing": lambda r, n: np.where(r.random(n) < 0.5, np.nan, r.normal(size=n)),
+    "mostly zero": lambda r, n: np.where(r.random(n) < 0.9, 0.0, r.lognormal(0, 2, n)),
+    "ties": lambda r, n: np.round(r.normal(size=n), 1),
+    "lognormal": lambda r, n: r.lognormal(0, 2, n),
+    "infinite": lambda r, n: np.where(r.random(n) < 0.1, np.inf, r.normal(size=n)),
+}
+
+
+@given(
+    st.lists(st.sampled_from(sorted(TABLE_COLUMNS)), min_size=1, max_size=6),
+    st.sampled_from([1, 2, 3, 40, 500]),
+    st.sampled_from(["none", "number", "constant", "classes", "text"]),
+    st.booleans(),
+    st.sampled_from(sorted(METHODS)),
+    st.integers(0, 200),
+    st.integers(0, 99),
+)
+def test_a_total_is_shared_by_tables_of_mixed_columns(kinds, n, target, weighted, method, more, seed):
+    r = np.random.default_rng(seed)
+    X = {f"{i} {kind}": TABLE_COLUMNS[kind](r, n) for i, kind in enumerate(kinds)}
+    numbers = r.normal(size=n)
+    y = {"none": None, "number": numbers, "constant": np.ones(n), "classes": numbers > 0,
+         "text": np.where(numbers > 0, "a", "b")}[target]  # fmt: skip
+    weight = r.integers(1, 4, n) if weighted else None
+    total = 2 * len(X) + more
+    bins = fit_bins(X, method, 100, weight, y=y, total_bins=total)
+    assert sum(bins.n_bins) <= total
+    for name, n_bins in zip(bins.names, bins.n_bins, strict=True):
+        distinct = len(np.unique(X[name][np.isfinite(X[name])]))
+        assert n_bins <= max(distinct, 1)
+        assert n_bins >= min(distinct, 2)
+
+
+@given(st.lists(st.tuples(st.integers(-30, 30), st.integers(1, 3)), min_size=3, max_size=14), st.integers(2, 12))
+def test_a_weight_is_as_good_as_repeated_rows_to_the_last_bit(rows, max_bins):
+    x, weight = np.array(rows, np.float64).T
+    weighted, repeated = ColumnSummary(x, weight), ColumnSummary(np.repeat(x, weight.astype(int)))
+    for name in ("hybrid", "optimal", "quantile", "uniform"):  # k-means gives an empty cluster a row, whole
+        cuts = [find_cuts(summary, METHODS[name], max_bins).tolist() for summary in (weighted, repeated)]
+        assert cuts[0] == cuts[1], name
+    assert worth(weighted) == worth(repeated)
+
+
+def test_a_weight_is_as_good_as_repeated_rows_where_many_cuts_are_as_good():
+    weight = np.array([1, 1, 2, 1, 3, 1, 3, 1, 2, 1, 2, 1, 1])
+    x = np.arange(13.0)
+    assert hybrid(ColumnSummary(x, weight), 12).tolist() == hybrid(ColumnSummary(np.repeat(x, weight)), 12).tolist()
 
 
 def test_bins_go_where_they_matter():

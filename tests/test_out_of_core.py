@@ -79,7 +79,19 @@ SOURCES = {
     "list": lambda table, folder: sorted(folder.iterdir()),
     "dataset": lambda table, folder: pa.dataset.dataset(folder),
     "function": lambda table, folder: lambda: iter(table.to_batches(2_345)),
+    "refilled": lambda table, folder: lambda: refilled(table, 700),
 }
+
+
+def refilled(table, n_rows):
+    """Yield a table's rows from one buffer, filled again and again."""
+    rows = {name: table[name].to_numpy().astype(np.float64) for name in table.column_names}
+    buffer = {name: np.empty(n_rows) for name in rows}
+    for start in range(0, table.num_rows, n_rows):
+        n = min(n_rows, table.num_rows - start)
+        for name, column in rows.items():
+            buffer[name][:n] = column[start : start + n]
+        yield {name: column[:n] for name, column in buffer.items()}
 
 
 @pytest.mark.parametrize("source", list(SOURCES))

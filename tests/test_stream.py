@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from unittest.mock import patch
 
 import numpy as np
@@ -69,6 +70,31 @@ def written(table, folder, n_files=3, kind="parquet"):
 
 
 # ---- the same cuts
+
+
+def refilled(table, n_rows, kind):
+    """Yield a table's rows from one buffer, filled again and again."""
+    matrix = np.column_stack([table.column(name).to_numpy().astype(np.float64) for name in table.column_names])
+    buffer = np.empty((n_rows, matrix.shape[1]), order="F")
+    for start in range(0, len(matrix), n_rows):
+        rows = matrix[start : start + n_rows]
+        buffer[: len(rows)] = rows
+        columns = dict(zip(table.column_names, buffer[: len(rows)].T, strict=True))
+        yield {"dict": dict, "pandas": partial(pd.DataFrame, copy=False), "arrow": pa.table}[kind](columns)
+
+
+@pytest.mark.parametrize("kind", ["dict", "pandas", "arrow"])
+@pytest.mark.parametrize("n_rows", [1_000, 40_000])
+def test_an_iterator_may_fill_one_buffer_again_and_again(table, n_rows, kind):
+    table = table.select(["normal", "gaps", "integers", "whole", "lognormal"])
+    for options in ({}, {"sample_weight": "integers", "y": "whole", "method": "auto"}):
+        expected = fit_bins(table, **options)
+        assert fit_bins(refilled(table, n_rows, kind), **options) == expected
+        assert fit_bins(lambda: refilled(table, n_rows, kind), **options) == expected
+    if kind == "arrow":
+        batches = (batch for part in refilled(table, n_rows, kind) for batch in part.to_batches())
+        schema = pa.schema([(name, pa.float64()) for name in table.column_names])
+        assert fit_bins(pa.RecordBatchReader.from_batches(schema, batches)) == fit_bins(table)
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])

@@ -345,6 +345,13 @@ def test_a_forged_limit_takes_no_memory():
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000  # kB
 
 
+def grown(parts, weights):
+    growing = GrowingSummary(32_768)
+    for x, weight in zip(parts, weights, strict=True):
+        growing.add(x, weight, None)
+    return growing.summary()
+
+
 @pytest.mark.parametrize("n", [500, LARGE])
 def test_weights_that_become_infinite_across_parts_are_refused(n):
     x, weight = np.arange(float(n)), np.full(n, 1e300)
@@ -352,11 +359,8 @@ def test_weights_that_become_infinite_across_parts_are_refused(n):
     part = ColumnSummary(x, weight)
     with pytest.raises(ValueError, match="weight adds up to infinity: divide it by its maximum"):
         part + part
-    growing = GrowingSummary(32_768)
-    growing.add(x, weight, None)
     with pytest.raises(ValueError, match="weight adds up to infinity"):
-        growing.add(x, weight, None)
-        growing.summary()
+        grown([x, x], [weight, weight])
     target = np.full((n, 1), 1e3)
     with pytest.raises(ValueError, match="target's squares, times the weights, add up to infinity"):
         ColumnSummary(x, weight, target)

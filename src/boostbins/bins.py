@@ -7,7 +7,6 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -20,7 +19,7 @@ from boostbins.inputs import Floats, checked_weight, real_numbers
 from boostbins.methods import MAX_BINS
 from boostbins.mixing import Choice
 from boostbins.stats import BinStats, bin_rows, bin_stats, cost_row, frame_of
-from boostbins.threads import each
+from boostbins.threads import cached_property, each
 from boostbins.writing import whole_file
 
 Codes: TypeAlias = NDArray[np.uint8] | NDArray[np.uint16]

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from boostbins.inputs import Floats, Targets, numeric_column
+from boostbins.inputs import Floats, Targets, is_missing, numeric_column
 from boostbins.summary import MAX_CELLS, ColumnSummary
 
 ROWS_AT_ONCE = 16_384
@@ -26,6 +26,10 @@ class SparseColumn:
     rows: NDArray[np.intp]
     n_rows: int
     rest: float = 0.0
+
+    def copy(self) -> SparseColumn:
+        """Return the column in memory of its own."""
+        return replace(self, values=self.values.copy(), rows=self.rows.copy())
 
     def dense(self) -> NDArray[np.float64]:
         """Return all rows."""
@@ -84,6 +88,11 @@ class Table:
         if not places:
             return self
         return self.chosen([i for i, place in enumerate(self.places) if place not in places])
+
+    def copied(self) -> Table:
+        """Return the columns in memory of their own."""
+        columns = [self.read(i).copy() for i in range(len(self))]
+        return replace(self, read=columns.__getitem__, in_memory=False, array=None)
 
     def seen(self, as_: Callable[[Column], Column]) -> Table:
         """Return the columns as a library sees them, converted when read."""
@@ -304,7 +313,8 @@ def _from_frame(X: Any, non_numeric: NonNumeric, dates_as_numbers: bool) -> Tabl
     kept: list[str] = []
     places: list[int] = []
     for place, (name, dtype) in enumerate(frame.schema.items()):
-        if dtype.is_numeric() or dtype == nw.Boolean or (dtype.is_temporal() and dates_as_numbers):
+        is_number = dtype.is_numeric() or dtype == nw.Boolean or (dtype.is_temporal() and dates_as_numbers)
+        if is_number or (dtype == nw.Unknown and _is_null(frame.get_column(name))):
             kept.append(name)
             places.append(place)
         elif non_numeric == "error" or dtype.is_temporal():
@@ -322,10 +332,12 @@ def _from_frame(X: Any, non_numeric: NonNumeric, dates_as_numbers: bool) -> Tabl
 
 
 def _numbers(series: Any, name: str, dates_as_numbers: bool) -> NDArray[Any]:
-    """Return a frame's column, of numbers or dates."""
+    """Return a frame's column, of numbers, dates or nothing."""
     import narwhals as nw
 
     dtype = series.dtype
+    if dtype == nw.Unknown:
+        return np.full(len(series), np.nan)
     if dtype.is_temporal():
         return _dates(series.to_numpy(), name, dates_as_numbers)
     plain = dtype.is_integer() or dtype == nw.Boolean
@@ -336,14 +348,23 @@ def _numbers(series: Any, name: str, dates_as_numbers: bool) -> NDArray[Any]:
     return numeric_column(values if values.dtype != object else values.astype(np.float64))
 
 
+def _is_null(series: Any) -> bool:
+    """Return whether a column is of the type that holds nothing: Arrow's and polars' null."""
+    native = series.to_native()
+    kind = native.dtype if hasattr(native, "dtype") else native.type
+    return str(kind).lower().startswith("null")
+
+
 def float_values(series: Any) -> NDArray[np.float64]:
-    """Return a column of any numbers as float64, NaN for what is missing."""
+    """Return a column of any numbers as float64, NaN for what is missing; each the nearest to what it was."""
     import narwhals as nw
 
+    if series.dtype.is_decimal():  # by its digits: what a cast does with the scale rounds twice
+        series = series.cast(nw.String)
     try:
         return np.asarray(series.cast(nw.Float64).to_numpy(), np.float64)
     except (ValueError, ArithmeticError):  # Arrow refuses whole numbers beyond 2**53
-        return np.array([np.nan if value is None else float(value) for value in series.to_list()])
+        return np.array([np.nan if is_missing(value) else float(value) for value in series.to_list()])
 
 
 def _dates(values: NDArray[Any], name: str, dates_as_numbers: bool) -> NDArray[np.float64]:

@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -18,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from boostbins.features import Notes, nearest, numbers_and_categories, taken_out, target_values
 from boostbins.inputs import Floats, positive_weight
 from boostbins.methods import METHODS, Method, named_methods
-from boostbins.threads import Progress
+from boostbins.threads import Progress, cached_property
 from boostbins.trainers import TRAINERS, Trainer, chosen_trainer
 
 if TYPE_CHECKING:

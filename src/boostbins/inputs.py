@@ -55,6 +55,12 @@ def check_total(total: float, name: str) -> None:
         raise ValueError(f"{name} adds up to infinity: divide it by its maximum")
 
 
+def check_squares(total: float) -> None:
+    """Refuse targets whose squares, times the rows' weights, have an infinite sum."""
+    if not np.isfinite(total):
+        raise ValueError("the target's squares, times the weights, add up to infinity: divide it by its maximum")
+
+
 def positive_weight(weight: ArrayLike, n_rows: int, name: str) -> Floats:
     """Return weights that are not all zero."""
     weights = checked_weight(weight, n_rows, name)

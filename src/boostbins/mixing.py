@@ -9,6 +9,7 @@ holds more than 1/a of the rows that a quantile bin would (but for half of those
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boostbins import _core
-from boostbins.inputs import Floats
+from boostbins.inputs import Floats, check_squares
 from boostbins.summary import ColumnSummary, halfway
 
 MIXTURES: dict[str, tuple[float, float, float]] = {
@@ -132,7 +133,7 @@ def worth(summary: ColumnSummary) -> float:
         if target.total == 0:
             return 0.0
         change = target.change(_mixed("even hybrid", column.densities()))
-        change = change / np.sqrt(target.total / column.weight.sum())
+        change = change / np.sqrt(target.total / column.rows.sum())
     present = summary.weight / (summary.weight + sum(summary.apart_weight))
     share = present * column.between_weight / column.weight.sum()
     return float((np.cbrt(share) * np.cbrt(change) ** 2).sum())
@@ -144,14 +145,19 @@ class _Column:
     def __init__(self, summary: ColumnSummary) -> None:
         points = summary.points
         self.low, self.high = points.low, points.high
+        # As they are, so that a weight is as good as repeated rows, to the last bit; very small ones in a unit that has
+        # room below it.
+        self.weight = points.weight
+        if (most := float(points.weight.max())) < 1:
+            self.weight = np.ldexp(points.weight, -math.frexp(most)[1])
+        self.between_weight = (self.weight[:-1] + self.weight[1:]) / 2
         self._weighted = not np.array_equal(points.weight, points.rows)
         if self._weighted:
             # Weights add up to the number of equal rows that would leave as much to chance (Kish 1965).
-            self._most = float(points.weight.max())
-            share = points.weight / self._most
+            self._most = most
+            share = points.weight / most
             self._rows_of_most = float(share.sum() / (share**2 / points.rows).sum())
-        self.weight = self.in_rows(points.weight)
-        self.between_weight = (self.weight[:-1] + self.weight[1:]) / 2
+        self.rows = self.in_rows(points.weight)
         self.middle = points.middle
         with np.errstate(over="ignore"):
             distance = np.diff(self.middle)
@@ -186,12 +192,11 @@ class _Target:
             moments = moments[cell] * (summary.points.weight / moments[cell, 0])[:, None]
         moments = column.in_rows(moments)
         weight, *sums, squares = moments.sum(axis=0)
-        if not np.isfinite(squares):
-            raise ValueError("the target's squares, times the weights, add up to infinity: divide it by its maximum")
+        check_squares(squares)
         mean = np.array(sums) / weight
         total = float(squares - np.square(mean).sum() * weight)
         self.total = total if total > _ROUNDING * squares else 0.0
-        self.weight = column.weight
+        self.weight = column.rows
         self._least = max(float(self.weight.min()), float(np.finfo(np.float64).tiny))
         self._before = _core.running_sums(moments, mean)  # a row for each point and the end
 
@@ -285,4 +290,6 @@ def _placed(density: Floats, max_bins: int) -> NDArray[np.intp]:
     """
     if max_bins - 1 >= len(density):
         return np.arange(len(density))
+    if max_bins < 2:
+        return np.empty(0, np.intp)
     return _core.placed(density, max_bins - 1).astype(np.intp)

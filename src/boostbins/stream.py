@@ -46,6 +46,14 @@ class Batch(NamedTuple):
     numbers: dict[str, Floats]  # those that stand beside them, by their argument: weights, targets
     size: int  # of what has been read for it, in bytes
     where: str  # it comes from
+    borrowed: bool = False  # whether it lies in memory that may hold the next one, once that is asked for
+
+    def kept(self) -> Batch:
+        """Return the batch in memory of its own."""
+        if not self.borrowed:
+            return self
+        numbers = {argument: values.copy() for argument, values in self.numbers.items()}
+        return self._replace(table=self.table.copied(), numbers=numbers, borrowed=False)
 
 
 @dataclass(frozen=True)
@@ -57,7 +65,7 @@ class Stream:
     size: int = 0  # bytes; 0 if not known
     once: bool = False  # whether it can only be read once
     by_column: Callable[[Sequence[str] | None], Iterator[Chunk]] | None = None  # chunks that may be unread
-    ours: bool = True  # whether a thread may read it: what a user's iterator does may be bound to the user's
+    ours: bool = True  # a user's iterator may be bound to the user's thread, and fill the same memory again and again
 
     def batches(
         self,
@@ -119,7 +127,7 @@ class Stream:
                 if len(array) < start:
                     raise ValueError(f"{argument} must have one entry per row, and has only {len(array)}")
                 numbers[argument] = array[rows]
-            yield Batch(table, numbers, size, where)
+            yield Batch(table, numbers, size, where, borrowed=not self.ours)
         if names is None:
             raise ValueError("X has no rows")
         for argument, array in arrays.items():
@@ -235,11 +243,12 @@ def _joined(batches: Iterator[Batch]) -> Iterator[list[Batch]]:
     some: list[Batch] = []
     n_rows = 0
     for batch in batches:
-        some.append(batch)
         n_rows += batch.table.n_rows
         if n_rows >= _ROWS_TOGETHER:
-            yield some
+            yield [*some, batch]
             some, n_rows = [], 0
+        else:
+            some.append(batch.kept())
     if some:
         yield some
 
@@ -383,7 +392,10 @@ def _of_arrow(X: Any) -> Stream | None:
         names = tuple(columns_of(X.schema, "X"))
         kinds = kinds_of([(X.schema, "X")], names)
         return Stream(
-            lambda columns: (Chunk(as_told(b, columns or names, kinds), b.nbytes, "X") for b in X), names, once=True
+            lambda columns: (Chunk(as_told(b, columns or names, kinds), b.nbytes, "X") for b in X),
+            names,
+            once=True,
+            ours=False,  # it may read from an iterator of the user's
         )
     if not isinstance(X, dataset.Dataset):
         return None

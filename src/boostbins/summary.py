@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import struct
 import zlib
-from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from boostbins import _core
-from boostbins.inputs import Floats, Targets, check_total, checked_target, checked_weight, numeric_column
+from boostbins.inputs import Floats, Targets, check_squares, check_total, checked_target, checked_weight, numeric_column
+from boostbins.threads import cached_property
 
 _Tuple = TypeVar("_Tuple", bound=tuple[Any, ...])
 
@@ -426,8 +426,7 @@ def _checked(state: _core.State) -> _core.State:
     if moments.shape[1]:
         with np.errstate(over="ignore"):
             check_total(float(moments[:, 0].sum()) + sum(apart_weight), "the rows' weight")
-            if not np.isfinite(moments[:, -1].sum()):
-                raise ValueError("the target's squares, times the weights, add up to infinity: divide it by its maximum")
+            check_squares(float(moments[:, -1].sum()))
     return _frozen(state)
 
 

@@ -6,7 +6,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar, overload
 
 import numpy as np
 
@@ -16,6 +16,31 @@ WORTH_THREADS = 1_000
 T = TypeVar("T")
 Progress: TypeAlias = Callable[[int, int, str], None]
 """Called with how much is done, how much there is, and what is at hand."""
+
+
+class cached_property(Generic[T]):  # noqa: N801
+    """A property that is computed once, when it is first asked for; by two threads at once, perhaps twice.
+
+    As in `functools` from Python 3.12 on. Before, that one holds a lock: threads wait for each other, and a process
+    that is forked while another thread holds it waits forever.
+    """
+
+    def __init__(self, compute: Callable[[Any], T]) -> None:
+        self._compute = compute
+        self.__doc__ = compute.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> cached_property[T]: ...
+    @overload
+    def __get__(self, instance: object, owner: type | None = None) -> T: ...
+    def __get__(self, instance: object | None, owner: type | None = None) -> cached_property[T] | T:
+        if instance is None:
+            return self
+        value = instance.__dict__[self._name] = self._compute(instance)
+        return value
 
 
 def each(function: Callable[[int], T], items: Iterable[int], n_threads: int | None) -> list[T]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import count
 from typing import Any
 
@@ -21,7 +20,7 @@ from boostbins.mixing import Choice
 from boostbins.reporting.facts import ColumnFacts, column_facts, percent
 from boostbins.stats import frame_of
 from boostbins.summary import MAX_CELLS
-from boostbins.threads import Progress, each
+from boostbins.threads import Progress, cached_property, each
 
 __all__ = ["Report", "report"]
 
