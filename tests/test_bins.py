@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boostbins import Bins, encode, fit_bins
+from boostbins import bins as bins_module
 
 FIXTURES = Path(__file__).parent / "fixtures"
 cut_lists = st.lists(finite, max_size=12, unique=True).map(lambda v: sorted({x + 0.0 for x in v}))
@@ -184,6 +185,57 @@ def test_json_that_was_cut_short_or_edited_is_refused(tmp_path):
     (tmp_path / "b.json").write_text(text[:-30])
     with pytest.raises(ValueError, match=r"b\.json: .*cut short"):
         Bins.load(tmp_path / "b.json")
+
+
+def forged(column):
+    """Return the JSON of bins with one column's fields changed, and the checksum made right."""
+    r = np.random.default_rng(0)
+    whole = fit_bins({"a": r.lognormal(size=300), "b": r.lognormal(size=300)}, "auto", 8, y=r.normal(size=300))
+    content = json.loads(whole.to_json())
+    del content["sha256"]
+    content["columns"][1] |= column
+    return json.dumps({**content, "sha256": bins_module._checksum(content)})
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        {"stats": None},
+        {"stats": {}},
+        {"stats": {"weight": [1, 2]}},
+        {"stats": []},
+        {"stats": "many"},
+        {"name": None},
+        {"name": ["b"]},
+        {"name": "a"},
+        {"cuts": None},
+        {"cuts": "1"},
+        {"cuts": [[1.0]]},
+        {"cuts": [2.0, 1.0]},
+        {"cuts": [10**400]},
+        {"cuts": {"0": 1.0}},
+        {"choice": None},
+        {"choice": {}},
+        {"choice": {"chosen": "hybrid", "explained": {"quantile": 0.5}, "noise": {}}},
+        {"choice": {"chosen": 5, "explained": {}, "noise": {}}},
+        {"choice": {"chosen": "hybrid", "explained": {"hybrid": "much"}, "noise": {}}},
+        {"choice": {"chosen": "hybrid", "explained": None, "noise": {}}},
+        {"choice": {"chosen": "hybrid", "explained": {}, "noise": {}, "more": 1}},
+    ],
+)
+def test_forged_json_is_refused(column):
+    assert len(Bins.from_json(forged({}))) == 2
+    with pytest.raises(ValueError, match=r"not the JSON of boostbins' bins: \S"):
+        Bins.from_json(forged(column))
+
+
+@pytest.mark.parametrize("value", [[1.0], "1", {"a": 1}, float("inf"), float("nan")])
+@pytest.mark.parametrize("field", ["weight", "distinct", "mean", "variance", "low", "missing"])
+def test_forged_statistics_are_refused(field, value):
+    stats = json.loads(forged({}))["columns"][1]["stats"]
+    bad = value if field in ("low", "missing") or isinstance(value, list) else [value] * 8
+    with pytest.raises(ValueError, match=r"not the JSON of boostbins' bins: \S"):
+        Bins.from_json(forged({"stats": {**stats, field: bad}}))
 
 
 def test_table_says_what_each_bin_holds():

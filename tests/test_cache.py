@@ -17,7 +17,7 @@ from sklearn.model_selection import RandomizedSearchCV
 from test_adapters import data
 
 import boostbins.cache
-from boostbins import kmeans
+from boostbins import Bins, kmeans
 from boostbins.adapter import Rule, feature_table, requested_bins
 from boostbins.lightgbm import LGBMRegressor
 
@@ -99,6 +99,8 @@ def test_whatever_decides_about_the_bins_is_in_the_key(kind, fits, tmp_path):
         (X, {"method": "auto"}),
         (X, {"method": "auto", "label": np.arange(300.0)}),
         (X, {"method": "auto", "label": np.arange(300.0) ** 2}),
+        (X, {"method": "auto", "label": np.arange(900.0).reshape(300, 3)}),
+        (X, {"method": "auto", "label": np.arange(900.0).reshape(300, 3) > 40}),
         (X, {"method": "auto", "weight": np.arange(300.0)}),
         (X, {"total": 40}),
     ]
@@ -135,6 +137,33 @@ def test_an_unreadable_entry_is_found_anew(harm, fits, tmp_path):
     assert bins(X, tmp_path) == expected
     assert len(fits) == 2
     assert entry.read_text() == text
+
+
+@of_each
+def test_the_entry_of_another_request_is_not_used(library, tmp_path):
+    X, y = data(300)
+    few, many = ({library.budget: n, "bin_cache": tmp_path / str(n)} for n in (10, 200))
+    expected = library.make(**few).fit(X, y).bins_
+    library.make(**many).fit(X, y)
+    [entry], [other] = ((tmp_path / n).iterdir() for n in ("10", "200"))
+    right = entry.read_text()
+    swapped = Bins.load(other)
+    for text in (other.read_text(), swapped.to_json_with({"key": entry.stem}), swapped.to_json(), expected.to_json()):
+        entry.write_text(text)
+        assert library.make(**few).fit(X, y).bins_ == expected
+        assert entry.read_text() == right
+    assert Bins.load(entry) == expected
+
+
+def test_the_entry_of_another_target_or_version_is_not_used(tmp_path, monkeypatch):
+    X, _ = data(300)
+    digest = boostbins.cache._array_digest
+    flags = np.array([[True, False], [False, True]])
+    assert len({digest(a) for a in (flags, flags.reshape(4, 1), flags.view(np.uint8))}) == 3
+    bins(X, tmp_path)
+    monkeypatch.setattr(boostbins.cache, "_KIND", "boostbins 9.9 cache 3")
+    bins(X, tmp_path)
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_what_a_killed_process_left_behind_is_not_looked_at(fits, tmp_path):
@@ -264,9 +293,9 @@ def test_a_folder_that_cannot_be_is_said_so(tmp_path):
 def test_a_folder_that_cannot_be_written_loses_nothing(tmp_path, monkeypatch):
     X, _ = data(300)
 
-    def full(self, path):
+    def full(path):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(boostbins.cache.Bins, "save", full)
+    monkeypatch.setattr(boostbins.cache, "whole_file", full)
     with pytest.warns(UserWarning, match="No space left on device.*the bins are not kept"):
         assert len(bins(X, tmp_path)) == 5

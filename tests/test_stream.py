@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import zlib
 from functools import partial
 from unittest.mock import patch
 
@@ -436,6 +437,28 @@ def test_a_damaged_summary_is_refused(table, tmp_path):
     path.write_bytes(data[:15] + b"\x63" + data[16:])
     with pytest.raises(ValueError, match="version 99"):
         TableSummary.load(path)
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (b'["a", "b", "c"]', "ends before column 'c'"),
+        (b'["a"]', "goes on after the last column"),
+        (b'["a", "a"]', "2 different names"),
+        (b'["a", 5]', "names cannot be read"),
+        (b'{"a": 1, "b": 2}', "names cannot be read"),
+        (b"[" * 100_000, "names cannot be read"),
+        (b'["a", "b"', "names cannot be read"),
+        (b"\xff\xfe", "names cannot be read"),
+    ],
+)
+def test_forged_names_are_refused(names, message):
+    whole = summarize({"a": [1.0, 2.0], "b": [3.0, 4.0]})
+    columns = [column.to_bytes() for column in whole]
+    body = b"boostbins table\x01" + len(names).to_bytes(8, "little") + names
+    body += b"".join(len(column).to_bytes(8, "little") + column for column in columns)
+    with pytest.raises(ValueError, match=message):
+        TableSummary.from_bytes(body + zlib.crc32(body).to_bytes(4, "little"))
 
 
 def test_summaries_that_do_not_suffice_are_refused(table):

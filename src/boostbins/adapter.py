@@ -413,6 +413,11 @@ def requested_bins(
     check_budgets(budgets, limit)
     weight = None if sample_weight is None else _weight_that_counts(sample_weight, table.n_rows)
     target = target_of(label, table.n_rows, n_classes) if needs_target(method, total_bins) else None
+    rooms = _rooms(budgets, rule.settle)
+
+    def suits(bins: Bins) -> bool:
+        return bins.names == table.names and all(n <= room for n, room in zip(bins.n_bins, rooms, strict=True))
+
     return cached_bins(
         bin_cache,
         table,
@@ -422,6 +427,7 @@ def requested_bins(
         lambda: fit_table(
             table, method, budgets, weight, target, total_bins=total_bins, n_threads=n_threads, settle=rule.settle
         ),
+        suits,
         n_threads,
     )
 
@@ -496,8 +502,8 @@ def _ready_bins(
         raise ValueError(f"bin_method holds bins for other columns: {error}") from None
     order = [bins.names.index(name) for name in table.names] if table.named else range(len(bins))
     cuts = [settle(i, bins.cuts[j]) for i, j in enumerate(order)]
-    for i, settled in enumerate(cuts):
-        if len(settled) + 1 > (room := budgets[i] + len(settle(i, np.empty(0)))):
+    for i, (settled, room) in enumerate(zip(cuts, _rooms(budgets, settle), strict=True)):
+        if len(settled) + 1 > room:
             raise ValueError(
                 f"bin_method holds {len(settled) + 1} bins for column {table.names[i]!r}, and {limit} has room for "
                 f"{room}: raise it, or make bins with fewer"
@@ -505,6 +511,11 @@ def _ready_bins(
     same = bins.stats is not None and all(len(c) == len(bins.cuts[j]) for c, j in zip(cuts, order, strict=True))
     choices = [bins.choices.get(bins.names[j]) for j in order]
     return Bins(cuts, table.names, [bins.stats[j] for j in order] if same and bins.stats else None, choices)
+
+
+def _rooms(budgets: Sequence[int], settle: Callable[[int, Floats], Floats]) -> list[int]:
+    """Return how many bins each column can have, with the cuts that a library adds by itself."""
+    return [budget + len(settle(i, np.empty(0))) for i, budget in enumerate(budgets)]
 
 
 def checked_flag(bin_method: BinMethod, bin_cache: BinCache) -> None:

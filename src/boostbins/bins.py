@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -157,6 +157,10 @@ class Bins:
 
     def to_json(self) -> str:
         """Return the bins as JSON, exact to the last bit."""
+        return self.to_json_with({})
+
+    def to_json_with(self, more: Mapping[str, Any]) -> str:
+        """Return the bins as JSON with more entries, which `from_json` does not look at, under the same checksum."""
         columns: list[dict[str, Any]] = [
             {"name": name, "cuts": cuts.tolist()} for name, cuts in zip(self.names, self.cuts, strict=True)
         ]
@@ -165,7 +169,7 @@ class Bins:
         for column, choice in zip(columns, self._choices, strict=True):
             if choice is not None:
                 column["choice"] = asdict(choice)
-        content = {"format": _FORMAT, "version": _VERSION, "columns": columns}
+        content = {"format": _FORMAT, "version": _VERSION, **more, "columns": columns}
         return json.dumps({**content, "sha256": _checksum(content)}, allow_nan=False)
 
     @classmethod
@@ -173,7 +177,7 @@ class Bins:
         """Return the bins that `to_json` wrote, of this version or an earlier one."""
         try:
             content = json.loads(text)
-        except (json.JSONDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:
             raise ValueError(f"not the JSON of boostbins' bins, or cut short: {error}") from None
         if not isinstance(content, dict) or content.get("format") != _FORMAT:
             raise ValueError(f'not the JSON of boostbins\' bins: it has no "format": "{_FORMAT}"')
@@ -187,14 +191,21 @@ class Bins:
                 "the JSON was changed after it was written: its checksum is wrong. "
                 "To make bins from cuts of your own, use Bins(cuts, names)"
             )
-        columns = content["columns"]
-        stats = [c["stats"] for c in columns if "stats" in c]
-        return cls(
-            [c["cuts"] for c in columns],
-            [c["name"] for c in columns],
-            [_stats_from(s) for s in stats] or None,
-            [Choice(**c["choice"]) if "choice" in c else None for c in columns],
-        )
+        try:
+            columns = content["columns"]
+            names = [c["name"] for c in columns]
+            if odd := [name for name in names if not isinstance(name, str)]:
+                raise ValueError(f"{odd[0]!r} is no name of a column")
+            return cls(
+                [c["cuts"] for c in columns],
+                names,
+                [BinStats.from_dict(c["stats"]) for c in columns if "stats" in c] or None,
+                [Choice.from_dict(c["choice"]) if "choice" in c else None for c in columns],
+            )
+        except KeyError as error:
+            raise ValueError(f"not the JSON of boostbins' bins: it lacks {error}") from None
+        except (ValueError, TypeError, AttributeError) as error:
+            raise ValueError(f"not the JSON of boostbins' bins: {error}") from None
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the JSON to a file: whole, or not at all."""
@@ -357,11 +368,6 @@ def _frozen_cuts(cuts: ArrayLike, column: int) -> Floats:
         raise ValueError(f"column {column} has {len(array)} cuts; at most {MAX_BINS - 1} are possible")
     array.flags.writeable = False
     return array
-
-
-def _stats_from(fields: dict[str, Any]) -> BinStats:
-    frozen: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in fields.items()}
-    return BinStats(**frozen)
 
 
 def _checksum(content: dict[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import pickle
 import threading
@@ -11,20 +12,23 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from boostbins.bins import Bins
 from boostbins.columns import SparseColumn, Table
 from boostbins.inputs import Targets
 from boostbins.methods import METHODS, Method
 from boostbins.threads import each
+from boostbins.writing import whole_file
 
 BinCache: TypeAlias = str | os.PathLike[str] | None
 
-_KIND = b"boostbins cache 2"  # to be counted up when the same request gets other cuts
+_KIND = f"boostbins {version('boostbins')} cache 3"  # to be counted up when the same request gets other cuts
 _IN_MEMORY = 256  # entries; those used least recently go first
 
 _memory: OrderedDict[tuple[str, Any], Bins] = OrderedDict()
@@ -39,6 +43,7 @@ def cached_bins(
     method: Method,
     request: Sequence[Any],
     find: Callable[[], Bins],
+    suits: Callable[[Bins], bool],
     n_threads: int | None = None,
 ) -> Bins:
     """Return what `find` returns, from the cache if the same was asked of the same content before.
@@ -53,6 +58,8 @@ def cached_bins(
         Whatever else decides about them, as values with a faithful `repr`.
     find : function
         Finds the bins.
+    suits : function
+        Whether bins can be what is asked for: what a folder holds may come from anywhere.
     n_threads : int, optional
     """
     if cache is None:
@@ -69,7 +76,7 @@ def cached_bins(
             f"bin_cache={os.fspath(folder)!r} cannot tell whether {method!r} is still the same function in another "
             f"process: use bin_cache='memory', a method by name, or functools.partial of one of boostbins'"
         )
-    return _from_folder(folder / f"{_content_key(table, beside, name, request, n_threads)}.json", find)
+    return _from_folder(folder, _content_key(table, beside, name, request, n_threads), find, suits)
 
 
 def _from_memory(key: tuple[str, Any], find: Callable[[], Bins]) -> Bins:
@@ -103,17 +110,28 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_locks)
 
 
-def _from_folder(path: Path, find: Callable[[], Bins]) -> Bins:
-    try:
-        return Bins.load(path)
-    except (OSError, ValueError, KeyError, TypeError):
-        pass  # not there, or not whole: found anew
+def _from_folder(folder: Path, key: str, find: Callable[[], Bins], suits: Callable[[Bins], bool]) -> Bins:
+    path = folder / f"{key}.json"
+    kept = _kept(path, key)
+    if kept is not None and suits(kept):
+        return kept
     bins = find()
     try:
-        bins.save(path)
+        with whole_file(path) as file:
+            file.write_text(bins.to_json_with({"key": key}), encoding="utf-8")
     except OSError as error:
         warnings.warn(f"bin_cache: {path} could not be written ({error}); the bins are not kept", stacklevel=2)
     return bins
+
+
+def _kept(path: Path, key: str) -> Bins | None:
+    """Return the entry for a key, if it is there, whole, and for that key and no other."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        bins = Bins.from_json(text)
+    except (OSError, ValueError):
+        return None
+    return bins if json.loads(text).get("key") == key else None
 
 
 def _checked_folder(cache: str | os.PathLike[str]) -> Path:
@@ -142,23 +160,25 @@ def _name_of(method: Method) -> str | None:
 def _content_key(
     table: Table, beside: Sequence[Targets | None], method: str | None, request: Sequence[Any], n_threads: int | None
 ) -> str:
-    said = [table.names, table.n_rows, method, *request]
-    sha = hashlib.sha256(_KIND + repr(said).encode(errors="surrogatepass"))
+    said = [_KIND, table.names, table.n_rows, method, *request]
+    sha = hashlib.sha256(repr(said).encode(errors="surrogatepass"))
     for digest in each(lambda i: _column_digest(table, i), range(len(table)), n_threads):
         sha.update(digest)
     for numbers in beside:
-        sha.update(b"none" if numbers is None else hashlib.sha256(np.ascontiguousarray(numbers).data).digest())
+        sha.update(b"none" if numbers is None else _array_digest(numbers))
     return sha.hexdigest()
 
 
 def _column_digest(table: Table, i: int) -> bytes:
     column = table.read(i)
-    parts = [column]
-    if isinstance(column, SparseColumn):
-        parts = [column.values, column.rows, np.array([column.rest])]
-    sha = hashlib.sha256()
-    for part in parts:
-        array = np.ascontiguousarray(part)
-        sha.update(f"{array.dtype.str} {array.shape}".encode())
-        sha.update(array.data)
+    if not isinstance(column, SparseColumn):
+        return _array_digest(column)
+    return b"".join(map(_array_digest, (column.values, column.rows, np.array([column.rest]))))
+
+
+def _array_digest(values: NDArray[Any]) -> bytes:
+    """Return a digest of an array's type, shape and content."""
+    array = np.ascontiguousarray(values)
+    sha = hashlib.sha256(f"{array.dtype.str} {array.shape}".encode())
+    sha.update(array.data)
     return sha.digest()

@@ -12,13 +12,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from boostbins import _core
-from boostbins.inputs import Floats, check_squares
+from boostbins.inputs import Floats, check_squares, real_numbers
 from boostbins.summary import ColumnSummary, halfway
 
 MIXTURES: dict[str, tuple[float, float, float]] = {
@@ -47,6 +47,19 @@ class Choice:
     chosen: str
     explained: Mapping[str, float]  # by candidate: share of the target's variance between bins, less what chance gives
     noise: Mapping[str, float]  # by candidate but the usual one: how much its share differs from that one's by chance
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> Choice:
+        """Return what `dataclasses.asdict` gave, where it can be so."""
+        choice = cls(**fields)
+        unusual = [name for name in choice.explained if name not in choice.noise]
+        of_candidates = set(choice.noise) < set(choice.explained) and choice.chosen in choice.explained
+        if not isinstance(choice.chosen, str) or (choice.explained and not (of_candidates and len(unusual) == 1)):
+            raise ValueError("a choice must be one of its candidates, of which all but one have noise")
+        shares = [*choice.explained.values(), *choice.noise.values()]
+        if not np.isfinite(real_numbers(shares or [0.0], "a choice")).all():
+            raise ValueError("a choice must hold finite shares")
+        return choice
 
     @property
     def usual(self) -> str:

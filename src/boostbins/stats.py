@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from boostbins.inputs import Floats
+from boostbins.inputs import Floats, real_numbers
 from boostbins.summary import ColumnSummary, run_means
 
 _MOST = np.finfo(np.float64).max
@@ -24,6 +24,19 @@ class BinStats:
     low: float | None  # of the column
     high: float | None
     missing: float  # weight
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> BinStats:
+        """Return what `dataclasses.asdict` gave, where it can be so."""
+        frozen: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()}
+        stats = cls(**frozen)
+        if len({len(stats.weight), len(stats.distinct), len(stats.mean), len(stats.variance)}) > 1:
+            raise ValueError("stats must have an entry for each bin")
+        counted = real_numbers([*stats.weight, *stats.distinct, *stats.variance, stats.missing], "stats")
+        values = [value for value in (stats.low, stats.high, *stats.mean) if value is not None]
+        if not np.isfinite([*counted, *real_numbers(values or [0.0], "stats")]).all() or (counted < 0).any():
+            raise ValueError("stats must hold finite numbers, none below 0 for what is counted")
+        return stats
 
 
 def bin_stats(summary: ColumnSummary, cuts: Floats) -> BinStats:

@@ -123,12 +123,16 @@ class TableSummary:
         if _CRC.unpack(data[-_CRC.size :])[0] != zlib.crc32(body):
             raise ValueError("the summary is damaged or cut short: its checksum is wrong; build it again")
         at = _HEAD.size + length
-        names = json.loads(bytes(body[_HEAD.size : at]))
+        names = _names_in(bytes(body[_HEAD.size : at]))
         columns = []
-        for _ in names:
+        for name in names:
+            if at + _LENGTH.size > len(body):
+                raise ValueError(f"not a summary of boostbins': it ends before column {name!r}")
             (length,) = _LENGTH.unpack_from(body, at)
             at += _LENGTH.size + length
             columns.append(ColumnSummary.from_bytes(bytes(body[at - length : at])))
+        if at != len(body):
+            raise ValueError("not a summary of boostbins': it goes on after the last column")
         return cls(columns, names)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -146,6 +150,16 @@ class TableSummary:
             return cls.from_bytes(Path(path).read_bytes())
         except ValueError as error:
             raise ValueError(f"{os.fspath(path)}: {error}") from None
+
+
+def _names_in(data: bytes) -> list[str]:
+    try:
+        names = json.loads(data)
+    except (ValueError, RecursionError):
+        names = None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ValueError("not a summary of boostbins': its names cannot be read")
+    return names
 
 
 def summarize_table(
