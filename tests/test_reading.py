@@ -9,15 +9,21 @@ import lzma
 import os
 import threading
 import zipfile
+from functools import partial
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pyarrow import csv, feather, parquet
 
-from boostbins import reading
-from boostbins.reading import FileError, read_files
+from boostbins import csv_files, fit_bins
+from boostbins.content import FileError, content_of
+from boostbins.csv_files import CsvFile
+from boostbins.reading import read_files
 
 TABLE = pa.table(
     {
@@ -170,6 +176,103 @@ def test_what_is_no_table_is_refused(tmp_path, content, message):
         read_files(tmp_path / "data.csv")
 
 
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('a,b\n1,"2\n3,4\n' + "5,6\n" * 50_000, 2),
+        ('a,b\n1,2\n"3,4\n5,6\n', 3),
+        ('a,b\n1,2\n3,"4\n5,"x"\n', 3),
+        ('a,b\r\n1,"2\r\n3,""\r\n4,"5"\r\n', 2),
+        ('a,"b\n1,2\n', 1),
+        ('a;b\n"x, y";"3\n4;5\n', 2),
+        ("a,b\n" + "1,2\n" * 300_000 + '3,"4\n5,6\n', 300_002),
+        ('a,b\n1,"2\n' + "1,2\n" * 500_000, 2),
+    ],
+    ids=["early", "first field", "closed by the next", "Windows", "in the names", "semicolon", "late", "a long one"],
+)
+def test_a_quote_that_is_not_closed_swallows_no_rows(tmp_path, text, line):
+    (tmp_path / "data.csv").write_text(text, newline="")
+    for read in (read_files, fit_bins):
+        with pytest.raises(
+            FileError, match=rf"data\.csv, line {line:,}: a quote opens a value here, and does not close"
+        ):
+            read(tmp_path / "data.csv")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('a,b\n5" pipe,1\n7"" x,2\n', {"a": ['5" pipe', '7"" x'], "b": [1, 2]}),
+        ('a,b\n"say ""hi""",1\n"""",2\n"",3\n', {"a": ['say "hi"', '"', None], "b": [1, 2, 3]}),
+        ('a,b\n"Smith" Jr,1\n', {"a": ["Smith Jr"], "b": [1]}),
+        ('a,b\n"two\n\nlines, ""and"" quotes\n",1\nx,2', {"a": ['two\n\nlines, "and" quotes\n', "x"], "b": [1, 2]}),
+    ],
+)
+def test_quotes_as_people_have_them(tmp_path, text, expected):
+    (tmp_path / "data.csv").write_text(text, newline="")
+    assert read_files(tmp_path / "data.csv").to_pydict() == expected
+
+
+TEXTS = st.text(st.sampled_from('ab",;\t\n\r1. é'), max_size=6)
+
+
+@given(st.lists(st.tuples(TEXTS, st.integers(-9, 9), TEXTS), min_size=1, max_size=30), st.integers(1, 40))
+def test_blocks_of_any_size_give_the_same_rows(tmp_path_factory, rows, size):
+    path = tmp_path_factory.getbasetemp() / "blocks.csv"
+    table = pa.table({"x": [row[0] for row in rows], "n": [row[1] for row in rows], "y": [row[2] for row in rows]})
+    with path.open("wb") as file:
+        csv.write_csv(table, file)
+    expected = csv.read_csv(
+        path,
+        csv.ReadOptions(use_threads=False),
+        csv.ParseOptions(newlines_in_values=True),
+        csv.ConvertOptions(
+            column_types={"x": pa.string(), "y": pa.string()},
+            strings_can_be_null=True,
+            null_values=[*csv.ConvertOptions().null_values, *csv_files._MISSING],
+        ),
+    )
+    with patch.object(csv_files, "_MOST_BLOCK", size):
+        found = csv_files.CsvFile(partial(content_of, str(path)), "blocks.csv")
+        tables = [table for table, _ in found.tables(["n", "x", "y"], as_text=["x", "y"])]
+    assert pa.concat_tables(tables, promote_options="permissive").select(["x", "n", "y"]).cast(
+        expected.schema
+    ) == expected.replace_schema_metadata(None)
+
+
+@pytest.mark.parametrize(
+    ("text", "byte"), [("größe\n1\n", 2), ("a\n1\ngröße\n", 6), ("a,b\n" + "1,x\n" * 100_000 + "1,ö\n", 400_006)]
+)
+def test_text_that_is_not_utf8_is_named_wherever_it_is(tmp_path, monkeypatch, text, byte):
+    monkeypatch.setattr(csv_files, "_MOST_BLOCK", 1 << 16)
+    (tmp_path / "data.csv").write_bytes(text.encode("latin1"))
+    for read in (read_files, partial(fit_bins, non_numeric="skip")):
+        with pytest.raises(FileError, match=rf"data\.csv is not UTF-8 \(byte {byte:,}\): convert it"):
+            read(tmp_path / "data.csv")
+
+
+def test_what_is_compressed_many_times_over_is_refused(tmp_path):
+    data = KINDS["plain.csv"]
+    for i in range(3):
+        data = (gzip.compress, lzma.compress, bz2.compress)[i](data)
+    (tmp_path / "three").write_bytes(data)
+    assert read_files(tmp_path / "three").equals(TABLE)
+    for _ in range(2_000):
+        data = gzip.compress(data, 0)
+    (tmp_path / "many").write_bytes(data)
+    with pytest.raises(FileError, match="compressed more than 3 times over: unpack it first"):
+        read_files(tmp_path / "many")
+
+
+def test_a_compressed_file_is_unpacked_piece_by_piece(tmp_path):
+    """Two gigabytes of zeros, which are no CSV, are not held."""
+    with gzip.open(tmp_path / "zeros.gz", "wb", 1) as file:
+        file.write(bytes(2**20))
+    (tmp_path / "many.gz").write_bytes((tmp_path / "zeros.gz").read_bytes() * 2_048)
+    with pytest.raises(FileError, match="is not a CSV, Parquet or Feather file"):
+        read_files(tmp_path / "many.gz")
+
+
 def test_what_is_not_there_is_named(tmp_path):
     with pytest.raises(FileError, match=r"there is no file .*no\.csv"):
         read_files(tmp_path / "no.csv")
@@ -206,14 +309,14 @@ def test_files_of_other_columns_are_named(tmp_path):
 def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "data.csv"
     path.write_bytes(KINDS["plain.csv"])
-    read = reading._PARSERS["csv"]
+    read = CsvFile.whole
 
-    def and_meanwhile(data, name):
+    def and_meanwhile(self):
         with path.open("ab") as file:
             file.write(b"5,6,x,true\n")
-        return read(data, name)
+        return read(self)
 
-    monkeypatch.setitem(reading._PARSERS, "csv", and_meanwhile)
+    monkeypatch.setattr(CsvFile, "whole", and_meanwhile)
     with pytest.raises(FileError, match="changed while it was read: wait"):
         read_files(path)
 
