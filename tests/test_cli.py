@@ -501,6 +501,9 @@ WRONG = {
     "bins that are no text": (["show", "data.parquet"], "data.parquet: not the JSON of boostbins' bins"),
     "no bins": (["encode", "data.csv", "data.csv", "-o", "codes.csv"], "not the JSON of boostbins' bins"),
     "bins of other columns": (["encode", "one.csv", "good.json", "-o", "codes.csv"], "there is no column 'area'"),
+    "bins that are a folder": (["show", "empty"], "cannot read empty: Is a directory"),
+    "bins that are nothing": (["encode", "data.csv", "empty.csv", "-o", "c.csv"], "empty.csv: not the JSON of"),
+    "bins without end": (["show", "/dev/zero"], "/dev/zero: not the JSON of boostbins' bins"),
     "no such bins": (["show", "no.json"], "cannot read no.json"),
     "no such column": (["show", "good.json", "--column", "aera"], "did you mean 'area'"),
 }  # fmt: skip

@@ -12,15 +12,19 @@ import os
 import re
 import sys
 import zipfile
+import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, BinaryIO, NamedTuple
 
 from boostbins.writing import check_writable
 
 STDIN = "-"
 
 _HEAD = 64 * 1024  # bytes that tell what a CSV looks like
+_PART = 2**20  # bytes that are unpacked at a time
+_MOST_UNPACKED = 2**31 - 1  # bytes: Arrow takes no more at once of a CSV
+_MOST_NESTED = 3  # compressions of one file
 _MISSING = ("?", ".", "None", "none")  # beside those that Arrow knows: nothing, NA, NaN, null and the like
 _INDEX = re.compile(r"__index_level_\d+__")  # what pandas makes of an index without a name
 
@@ -123,26 +127,25 @@ def _contents(name: str, head: bytes) -> Any:
     return Path(name).read_bytes()
 
 
-_COMPRESSIONS: dict[bytes, Callable[[bytes], bytes]] = {
-    b"\x1f\x8b": gzip.decompress,
-    b"BZh": bz2.decompress,
-    b"\xfd7zXZ\x00": lzma.decompress,
-    b"\x28\xb5\x2f\xfd": lambda data: _unzstd(data),
-    b"PK\x03\x04": lambda data: _unzipped(data),
+_COMPRESSIONS: dict[bytes, Callable[[BinaryIO], Any]] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ\x00": lzma.open,
+    b"\x28\xb5\x2f\xfd": lambda packed: _unzstd(packed),
+    b"PK\x03\x04": lambda packed: _unzipped(packed),
 }
 
 
 def _parsed(data: Any, name: str) -> Any:
     """Return the table in a file's content."""
     head = data[:16] if isinstance(data, bytes) else data.read(16)
-    for magic, decompress in _COMPRESSIONS.items():
-        if head.startswith(magic):
-            try:
-                return _parsed(decompress(data), name)
-            except FileError:
-                raise
-            except (OSError, EOFError, ValueError, lzma.LZMAError, zipfile.BadZipFile) as error:
-                raise FileError(f"{name} is not a whole compressed file: {error}") from None
+    n_unpacked = 0
+    while head.startswith(tuple(_COMPRESSIONS)):
+        if n_unpacked == _MOST_NESTED:
+            raise FileError(f"{name} is compressed more than {_MOST_NESTED} times over: unpack it first")
+        data = _unpacked(data, name)
+        head = data[:16]
+        n_unpacked += 1
     if not head.strip():
         raise FileError(f"{name} is empty")
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -152,6 +155,24 @@ def _parsed(data: Any, name: str) -> Any:
     if table.num_rows == 0:
         raise FileError(f"{name} has no rows")
     return table
+
+
+def _unpacked(data: bytes, name: str) -> bytes:
+    """Return what is in compressed data, unless it is more than can be read from memory."""
+    opened = next(opened for magic, opened in _COMPRESSIONS.items() if data.startswith(magic))
+    unpacked = io.BytesIO()
+    try:
+        with opened(io.BytesIO(data)) as file:
+            while part := file.read(_PART):
+                unpacked.write(part)
+                if unpacked.tell() > _MOST_UNPACKED:
+                    raise FileError(f"it holds more than {_MOST_UNPACKED:,} bytes: unpack it first")
+    except FileError as error:
+        raise FileError(f"{name}: {error}") from None
+    # Of a zip file: one with a password is a RuntimeError, one of an unknown compression its kind.
+    except (OSError, EOFError, ValueError, RuntimeError, zlib.error, lzma.LZMAError, zipfile.BadZipFile) as error:
+        raise FileError(f"{name} is not a whole compressed file: {error}") from None
+    return unpacked.getvalue()
 
 
 def columns_of(schema: Any, name: str) -> list[str]:
@@ -285,20 +306,20 @@ def _reader(data: Any) -> Any:
     return data
 
 
-def _unzstd(data: bytes) -> bytes:
+def _unzstd(packed: BinaryIO) -> Any:
     import pyarrow
 
-    return bytes(pyarrow.CompressedInputStream(pyarrow.BufferReader(data), "zstd").read())
+    return pyarrow.CompressedInputStream(pyarrow.PythonFile(packed, "r"), "zstd")
 
 
-def _unzipped(data: bytes) -> bytes:
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        members = [member for member in archive.namelist() if not member.endswith("/")]
-        if "[Content_Types].xml" in members:
-            raise FileError("this is an Excel file: save it as CSV")
-        if len(members) != 1:
-            raise FileError(f"a zip file must hold one file to be read as a table, this one holds {len(members)}")
-        return archive.read(members[0])
+def _unzipped(packed: BinaryIO) -> IO[bytes]:
+    archive = zipfile.ZipFile(packed)
+    members = [member for member in archive.namelist() if not member.endswith("/")]
+    if "[Content_Types].xml" in members:
+        raise FileError("this is an Excel file: save it as CSV")
+    if len(members) != 1:
+        raise FileError(f"a zip file must hold one file to be read as a table, this one holds {len(members)}")
+    return archive.open(members[0])
 
 
 def _below_each_other(tables: list[Any], files: list[str]) -> Any:
