@@ -9,6 +9,7 @@ import lzma
 import os
 import threading
 import zipfile
+from contextlib import suppress
 from functools import partial
 from unittest.mock import patch
 
@@ -20,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import csv, feather, parquet
 
-from boostbins import csv_files, fit_bins
+from boostbins import content, csv_files, fit_bins
 from boostbins.content import FileError, content_of
 from boostbins.csv_files import CsvFile
 from boostbins.reading import read_files
@@ -159,7 +160,7 @@ def test_many_files_and_patterns_are_one_table(tmp_path):
         ("größe\n1\n".encode("latin1"), "is not UTF-8 .byte 2"),
         ("a,b\n1,2\n".encode("utf-16"), "is UTF-16: convert it"),
         (b"1.5,2\n3,4\n", "has no names of columns"),
-        (zipped(b"", ["[Content_Types].xml", "xl/workbook.xml"]), "this is an Excel file: save it as CSV"),
+        (zipped(b"", ["[Content_Types].xml", "xl/workbook.xml"]), r"data\.csv: this is an Excel file: save it as CSV"),
         (bytes(range(256)), "is not a CSV, Parquet or Feather file"),
         (KINDS["data.parquet"][:300], "is not a whole Parquet file"),
         (KINDS["data.feather"][:100], "is not a whole Feather file"),
@@ -251,17 +252,55 @@ def test_text_that_is_not_utf8_is_named_wherever_it_is(tmp_path, monkeypatch, te
             read(tmp_path / "data.csv")
 
 
-def test_what_is_compressed_many_times_over_is_refused(tmp_path):
+def test_what_is_packed_again_and_again_is_refused(tmp_path):
     data = KINDS["plain.csv"]
-    for i in range(3):
-        data = (gzip.compress, lzma.compress, bz2.compress)[i](data)
-    (tmp_path / "three").write_bytes(data)
-    assert read_files(tmp_path / "three").equals(TABLE)
-    for _ in range(2_000):
+    for i, pack in enumerate((gzip.compress, zipped, lzma.compress)):
+        data = pack(data)
+        (tmp_path / "data").write_bytes(data)
+        assert read_files(tmp_path / "data").equals(TABLE), i
+    for _ in range(2000):
         data = gzip.compress(data, 0)
-    (tmp_path / "many").write_bytes(data)
-    with pytest.raises(FileError, match="compressed more than 3 times over: unpack it first"):
-        read_files(tmp_path / "many")
+    (tmp_path / "data").write_bytes(data)
+    for read in (read_files, fit_bins):
+        with pytest.raises(FileError, match="data is compressed more than 3 times over: unpack it first"):
+            read(tmp_path / "data")
+
+
+PACKED = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress, "zip": zipped, "zst": zstd}
+
+
+@pytest.mark.parametrize("ending", PACKED)
+def test_what_is_too_much_to_be_unpacked_into_memory_is_refused(tmp_path, monkeypatch, ending):
+    path = tmp_path / f"bomb.parquet.{ending}"
+    data = written(pa.table({"a": np.zeros(200_000)}), kind="parquet", use_dictionary=False, compression="none")
+    path.write_bytes(PACKED[ending](data))
+    monkeypatch.setattr(content, "_MOST_UNPACKED", len(data))
+    assert read_files(path).num_rows == 200_000
+    monkeypatch.setattr(content, "_MOST_UNPACKED", len(data) - 1)
+    with pytest.raises(FileError, match=f"bomb.parquet.{ending} unpacks to more than .* bytes: unpack it first"):
+        read_files(path)
+
+
+@pytest.mark.parametrize("ending", PACKED)
+def test_what_is_damaged_is_refused_wherever_it_is(tmp_path, ending):
+    path = tmp_path / f"data.{ending}"
+    whole = PACKED[ending](written(pa.table({"a": np.random.default_rng(0).random(2000)})))
+    for at in range(len(whole) // 20, len(whole), len(whole) // 20):
+        path.write_bytes(whole[:at])
+        with pytest.raises(FileError, match=f"data.{ending} is not a whole compressed file: "):
+            read_files(path)
+        path.write_bytes(whole[:at] + bytes(40) + whole[at + 40 :])
+        with suppress(FileError):  # there may be parts that do not matter; zstd of Arrow's has no checksum
+            assert read_files(path).num_rows == 2000 or ending == "zst"
+
+
+def test_a_zip_file_with_a_password_is_refused(tmp_path):
+    data = bytearray(zipped(b"a\n1\n"))
+    for header, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        data[data.index(header) + flags] |= 1
+    (tmp_path / "data.zip").write_bytes(data)
+    with pytest.raises(FileError, match=r"data\.zip is not a whole compressed file: .* encrypted"):
+        read_files(tmp_path / "data.zip")
 
 
 def test_a_compressed_file_is_unpacked_piece_by_piece(tmp_path):

@@ -27,6 +27,7 @@ Codes: TypeAlias = NDArray[np.uint8] | NDArray[np.uint16]
 _ENCODERS = 64  # that are held at a time: each has tables
 _FORMAT = "boostbins.bins"
 _VERSION = 1
+_HEAD = 64  # bytes of a file that tell whether it can be JSON
 
 
 class Bins:
@@ -216,8 +217,12 @@ class Bins:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Bins:
         """Return the bins in a file that `save` wrote."""
+        with Path(path).open("rb") as file:
+            data = file.read(_HEAD)
+            if data.lstrip().startswith(b"{"):  # else it may be anything, and without end
+                data += file.read()
         try:
-            return cls.from_json(Path(path).read_text(encoding="utf-8"))
+            return cls.from_json(data.decode("utf-8"))
         except UnicodeDecodeError:
             raise ValueError(f"{os.fspath(path)}: not the JSON of boostbins' bins, nor any text") from None
         except ValueError as error:

@@ -153,7 +153,7 @@ def opened_file(name: str) -> File:
         elif before is not None and content.is_plain and kind == "feather":
             file = _feather(name)
         else:
-            file = _whole(name, kind, content.file.read())
+            file = _whole(name, kind, content.all())
     if before is None:
         return file
 

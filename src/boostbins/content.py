@@ -19,6 +19,7 @@ STDIN = "-"
 
 _HEAD = 64 * 1024  # bytes that tell what a file is, and what a CSV looks like
 _MOST_NESTED = 3  # compressions, one in the other
+_MOST_UNPACKED = 2**31  # bytes that are held
 
 
 class FileError(ValueError):
@@ -32,6 +33,16 @@ class Content(NamedTuple):
     head: bytes  # its first bytes
     is_plain: bool  # whether nothing was compressed
     bytes_read: Callable[[], int]  # of the file itself
+    name: str  # for messages
+
+    def all(self) -> bytes:
+        """Return the whole content, of a kind that cannot be read piece by piece; not without limit, if it unpacks."""
+        if self.is_plain:
+            return self.file.read()
+        data = self.file.read(_MOST_UNPACKED + 1)
+        if len(data) > _MOST_UNPACKED:
+            raise FileError(f"{self.name} unpacks to more than {_MOST_UNPACKED:,} bytes: unpack it first")
+        return data
 
 
 @contextmanager
@@ -53,17 +64,17 @@ def content_of(name: str) -> Iterator[Content]:
                 raise FileError(f"{shown} is compressed more than {_MOST_NESTED} times over: unpack it first")
             broken = f"{shown} is not a whole compressed file"
             with _said(broken):
-                file = _Layer.over(decompress(file).read, broken)
-        yield Content(file, _head(file), n_layers == 0, source.tell)
+                file = _Layer.over(decompress(file, shown).read, broken)
+        yield Content(file, _head(file), n_layers == 0, source.tell, shown)
 
 
 def content_held(content: Content) -> Callable[[], AbstractContextManager[Content]]:
     """Return a function that opens what can be read only once as often as is asked for."""
-    data = content.file.read()
+    data = content.all()
 
     def opened() -> AbstractContextManager[Content]:
         file = io.BufferedReader(io.BytesIO(data), _HEAD)
-        return nullcontext(Content(file, _head(file), content.is_plain, file.tell))
+        return nullcontext(Content(file, _head(file), content.is_plain, file.tell, content.name))
 
     return opened
 
@@ -147,7 +158,7 @@ def _head(file: io.BufferedReader[Any]) -> bytes:
     return file.peek(_HEAD)
 
 
-def _compression(head: bytes) -> Callable[[io.BufferedReader], Any] | None:
+def _compression(head: bytes) -> Callable[[io.BufferedReader, str], Any] | None:
     return next((decompress for magic, decompress in _COMPRESSIONS.items() if head.startswith(magic)), None)
 
 
@@ -157,26 +168,26 @@ def _standard_input() -> BinaryIO:
     return sys.stdin.buffer
 
 
-def _unzstd(file: io.BufferedReader) -> Any:
+def _unzstd(file: io.BufferedReader, name: str) -> Any:
     import pyarrow
 
     return pyarrow.CompressedInputStream(pyarrow.PythonFile(file, "r"), "zstd")
 
 
-def _unzipped(file: io.BufferedReader) -> Any:
+def _unzipped(file: io.BufferedReader, name: str) -> Any:
     archive = zipfile.ZipFile(io.BytesIO(file.read()))  # its contents stand at its end
     members = [member for member in archive.namelist() if not member.endswith("/")]
     if "[Content_Types].xml" in members:
-        raise FileError("this is an Excel file: save it as CSV")
+        raise FileError(f"{name}: this is an Excel file: save it as CSV")
     if len(members) != 1:
-        raise FileError(f"a zip file must hold one file to be read as a table, this one holds {len(members)}")
+        raise FileError(f"{name}: a zip file must hold one file to be read as a table, this one holds {len(members)}")
     return archive.open(members[0])
 
 
-_COMPRESSIONS: dict[bytes, Callable[[io.BufferedReader], Any]] = {
-    b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
-    b"BZh": bz2.BZ2File,
-    b"\xfd7zXZ\x00": lzma.LZMAFile,
+_COMPRESSIONS: dict[bytes, Callable[[io.BufferedReader, str], Any]] = {
+    b"\x1f\x8b": lambda file, _: gzip.GzipFile(fileobj=file),
+    b"BZh": lambda file, _: bz2.BZ2File(file),
+    b"\xfd7zXZ\x00": lambda file, _: lzma.LZMAFile(file),
     b"\x28\xb5\x2f\xfd": _unzstd,
     b"PK\x03\x04": _unzipped,
 }
