@@ -163,7 +163,7 @@ def constants() -> None:
     """Print what docs/scale.md reckons with: one thread, one lognormal column, 255 bins."""
     from boostbins import ColumnSummary, summarize
     from boostbins.methods import find_cuts, kmeans
-    from boostbins.summary import GrowingSummary
+    from boostbins.summary.column import GrowingSummary
 
     rng = np.random.default_rng(0)
     x = rng.lognormal(0, 2, 4_000_000)

@@ -19,7 +19,7 @@ import numpy as np
 from matplotlib.patches import FancyBboxPatch
 
 from boostbins import METHODS, Bins, ColumnSummary, fit_bins, kmeans, optimal, quantile, report
-from boostbins.demo import skewed_table
+from boostbins.cli.demo import skewed_table
 
 COLOR = {
     "quantile": "#b3541e", "kmeans": "#1b6ca8", "optimal": "#2e7d4f", "uniform": "#7a5195",

@@ -18,7 +18,7 @@ from test_adapters import data
 
 import boostbins.cache
 from boostbins import Bins, kmeans
-from boostbins.adapter import Rule, feature_table, requested_bins
+from boostbins.adapters.adapter import Rule, feature_table, requested_bins
 from boostbins.lightgbm import LGBMRegressor
 
 of_each = pytest.mark.parametrize("library", REGRESSORS, ids=str)
@@ -32,16 +32,16 @@ def _forget():
 @pytest.fixture
 def fits(monkeypatch):
     """Count how often bins are found."""
-    import boostbins.adapter
+    import boostbins.adapters.adapter
 
     counted = []
-    real = boostbins.adapter.fit_table
+    real = boostbins.adapters.adapter.fit_table
 
     def counting(*args, **kwargs):
         counted.append(1)
         return real(*args, **kwargs)
 
-    monkeypatch.setattr(boostbins.adapter, "fit_table", counting)
+    monkeypatch.setattr(boostbins.adapters.adapter, "fit_table", counting)
     return counted
 
 

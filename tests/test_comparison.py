@@ -18,8 +18,8 @@ from sklearn.model_selection import ShuffleSplit
 
 from boostbins import compare, comparison
 from boostbins.comparison import FEWEST_ROWS, Comparison
-from boostbins.features import numbers_and_categories
-from boostbins.trainers import TRAINERS
+from boostbins.comparison.trainers import TRAINERS
+from boostbins.sources.features import numbers_and_categories
 
 FEW = {
     "lightgbm": {"n_estimators": 15, "n_jobs": 1},

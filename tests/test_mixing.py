@@ -30,7 +30,7 @@ from boostbins import (
 )
 from boostbins.fit import shared_bins
 from boostbins.methods import FEW_BINS, find_cuts, looks_at_target
-from boostbins.mixing import BEYOND_CHANCE, MIXTURES, _placed, worth
+from boostbins.methods.density import BEYOND_CHANCE, MIXTURES, _placed, worth
 
 
 def lognormal(n=4000, seed=0):
@@ -107,7 +107,7 @@ def test_the_scores_are_variances_between_bins_and_the_noise_is_that_of_the_proj
             for key in list(MIXTURES):
                 patch.setitem(MIXTURES, key, MIXTURES[key])
             patch.setitem(MIXTURES, "hybrid", only["hybrid"])
-            patch.setattr("boostbins.mixing.BEYOND_CHANCE", 1e9)
+            patch.setattr("boostbins.methods.density.BEYOND_CHANCE", 1e9)
             candidates[name] = np.searchsorted(chosen(x, y, 40, weight).cuts, x)
     _, choice = chosen(x, y, 40, weight)
     values = np.unique(x)

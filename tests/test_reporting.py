@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boostbins import METHODS, ColumnSummary, fit_bins, report
-from boostbins.features import numbers_only
 from boostbins.reporting.facts import column_facts, number, percent
+from boostbins.sources.features import numbers_only
 
 
 def facts_of(column, y=None, max_bins=(63,)):

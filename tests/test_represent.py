@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from boostbins import Bins
-from boostbins.adapter import Ranges, ranges
-from boostbins.columns import read_table
-from boostbins.represent import for_raw_values, represented
+from boostbins.adapters.adapter import Ranges, ranges
+from boostbins.adapters.stand_ins import for_raw_values, represented
+from boostbins.sources.table import read_table
 
 xgb = pytest.importorskip("xgboost")
 from boostbins.xgboost import last_thresholds  # noqa: E402

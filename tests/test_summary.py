@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boostbins import ColumnSummary
-from boostbins.summary import GrowingSummary
+from boostbins.summary.column import GrowingSummary
 
 LARGE = 300_000  # past the size up to which columns are sorted
 

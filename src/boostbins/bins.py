@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from boostbins import _core
-from boostbins.columns import ROWS_AT_ONCE, SparseColumn, read_table, summarize_column
-from boostbins.inputs import Floats, checked_weight, real_numbers
+from boostbins._atomic import whole_file
+from boostbins._threads import cached_property, each
 from boostbins.methods import MAX_BINS
-from boostbins.mixing import Choice
-from boostbins.stats import BinStats, bin_rows, bin_stats, cost_row, frame_of
-from boostbins.threads import cached_property, each
-from boostbins.writing import whole_file
+from boostbins.methods.density import Choice
+from boostbins.sources.table import ROWS_AT_ONCE, SparseColumn, read_table
+from boostbins.sources.values import Floats, checked_weight, real_numbers
+from boostbins.summary.stats import BinStats, bin_rows, bin_stats, cost_row, frame_of
+from boostbins.summary.table import summarize_column
 
 Codes: TypeAlias = NDArray[np.uint8] | NDArray[np.uint16]
 

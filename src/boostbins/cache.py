@@ -19,12 +19,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from boostbins._atomic import whole_file
+from boostbins._threads import each
 from boostbins.bins import Bins
-from boostbins.columns import SparseColumn, Table
-from boostbins.inputs import Targets
 from boostbins.methods import METHODS, Method
-from boostbins.threads import each
-from boostbins.writing import whole_file
+from boostbins.sources.table import SparseColumn, Table
+from boostbins.sources.values import Targets
 
 BinCache: TypeAlias = str | os.PathLike[str] | None
 

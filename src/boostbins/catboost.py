@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from boostbins.adapter import (
+from boostbins.adapters.adapter import (
     DEFAULT,
     FLAGS,
     IN_FLOAT32,
@@ -42,9 +42,9 @@ from boostbins.adapter import (
 )
 from boostbins.bins import Bins
 from boostbins.cache import BinCache
-from boostbins.columns import as_float32, is_sparse
-from boostbins.inputs import Floats
 from boostbins.methods import MAX_BINS
+from boostbins.sources.table import as_float32, is_sparse
+from boostbins.sources.values import Floats
 
 LIBRARY = Library("CatBoost", "catboost", "catboost", oldest="1.2.5", newest="1.2.10", below="2")
 try:

@@ -8,26 +8,25 @@ from typing import Any
 
 import numpy as np
 
+from boostbins._threads import WORTH_THREADS, Progress, checked_threads, each
 from boostbins.bins import Bins
-from boostbins.chunks import as_table
-from boostbins.columns import NonNumeric, Table, read_table, summarize_column
-from boostbins.inputs import Floats, Targets, checked_target, numbers_or_classes, positive_weight
 from boostbins.methods import MAX_BINS, MIN_BINS, Method, find_chosen, method_named
-from boostbins.mixing import Choice, worth
-from boostbins.stats import BinStats, bin_stats
-from boostbins.stream import (
+from boostbins.methods.density import Choice, worth
+from boostbins.sources.files import as_table
+from boostbins.sources.stream import (
     RowNumbers,
     Stream,
     check_names,
     open_stream,
     peeked,
     selected,
-    summarize_stream,
     taken_apart,
 )
-from boostbins.summary import MAX_CELLS, ColumnSummary, checked_max_cells
-from boostbins.table_summary import TableSummary, summarize_table
-from boostbins.threads import WORTH_THREADS, Progress, checked_threads, each
+from boostbins.sources.table import NonNumeric, Table, read_table
+from boostbins.sources.values import Floats, Targets, checked_target, numbers_or_classes, positive_weight
+from boostbins.summary.column import MAX_CELLS, ColumnSummary, checked_max_cells
+from boostbins.summary.stats import BinStats, bin_stats
+from boostbins.summary.table import TableSummary, summarize_column, summarize_stream, summarize_table
 
 
 def fit_bins(

@@ -14,10 +14,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from boostbins.adapter import FLAGS, Flagged, Library, feature_table, requested_bins, with_flag
+from boostbins.adapters.adapter import FLAGS, Flagged, Library, feature_table, requested_bins, with_flag
 from boostbins.bins import Bins
-from boostbins.columns import is_sparse
-from boostbins.inputs import Floats
+from boostbins.sources.table import is_sparse
+from boostbins.sources.values import Floats
 
 LIBRARY = Library("scikit-learn", "sklearn", "scikit-learn", oldest="1.5.2", newest="1.9.1", below="2")
 try:

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from boostbins.inputs import Floats
 from boostbins.lightgbm._native import BINARY_FILE, LIBRARY
+from boostbins.sources.values import Floats
 
 
 class StoredFeature(NamedTuple):

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from boostbins.adapter import (
+from boostbins._threads import Progress
+from boostbins.adapters.adapter import (
     DEFAULT,
     BinMethod,
     Default,
@@ -25,9 +26,9 @@ from boostbins.adapter import (
     requested_bins,
     summarized_bins,
 )
+from boostbins.adapters.two_pass import Rows, stream_of
 from boostbins.bins import Bins
 from boostbins.cache import BinCache
-from boostbins.columns import Table, dense, is_sparse, with_missing
 from boostbins.lightgbm._native import LIBRARY, ZERO, aliases, lgb, quietly, sampled_rows
 from boostbins.lightgbm.binary_format import StoredFeature, is_binary, stored_features, write_parameters
 from boostbins.lightgbm.features import (
@@ -42,9 +43,8 @@ from boostbins.lightgbm.features import (
 from boostbins.lightgbm.settings import Settings, budgets_of, of_enough_rows, rule_of
 from boostbins.lightgbm.text_files import COLUMN_PARAMETERS, categorical_in_text, is_text, read_text
 from boostbins.methods import needs_target
-from boostbins.stream import Stream
-from boostbins.streamed import Rows, stream_of
-from boostbins.threads import Progress
+from boostbins.sources.stream import Stream
+from boostbins.sources.table import Table, dense, is_sparse, with_missing
 
 _ENOUGH = 1000  # rows, to see what share a bin has
 _NEARLY_HALF = 0.4

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from boostbins.adapter import feature_table, first_rows
-from boostbins.columns import SparseColumn, Table, as_float32, dense, with_missing
-from boostbins.inputs import Floats
+from boostbins.adapters.adapter import feature_table, first_rows
 from boostbins.lightgbm._native import aliases, lgb, quietly
 from boostbins.lightgbm.settings import Settings
+from boostbins.sources.table import SparseColumn, Table, as_float32, dense, with_missing
+from boostbins.sources.values import Floats
 
 
 def sequences_in(data: Any) -> list[lgb.Sequence] | None:

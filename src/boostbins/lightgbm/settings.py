@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from boostbins.adapter import Ranges, Rule, threads_of
-from boostbins.columns import Table, dense
+from boostbins.adapters.adapter import Ranges, Rule, threads_of
 from boostbins.fit import checked_total
-from boostbins.inputs import Floats
 from boostbins.lightgbm._native import SAMPLED, ZERO, aliases
+from boostbins.sources.table import Table, dense
+from boostbins.sources.values import Floats
 
 _OF_CLASSES = ("multiclass", "softmax", "multiclassova", "multiclass_ova", "ova", "ovr")  # LightGBM's objectives
 

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from boostbins.chunks import is_plain_text
-from boostbins.columns import is_sparse
-from boostbins.content import FileError, first_line
-from boostbins.inputs import Floats
 from boostbins.lightgbm.binary_format import is_binary
 from boostbins.lightgbm.settings import Settings
+from boostbins.sources.content import FileError, first_line
+from boostbins.sources.files import is_plain_text
+from boostbins.sources.table import is_sparse
+from boostbins.sources.values import Floats
 
 COLUMN_PARAMETERS = ("header", "label_column", "weight_column", "group_column", "ignore_column")
 """Parameters that tell LightGBM what the columns of a text file are."""

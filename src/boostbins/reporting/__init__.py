@@ -11,16 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from boostbins.columns import read_table, summarize_column
-from boostbins.features import numbers_only, taken_out, target_values
+from boostbins._threads import Progress, cached_property, each
 from boostbins.fit import checked_max_bins
-from boostbins.inputs import MOST_TARGETS, Targets, checked_target, class_targets, positive_weight
 from boostbins.methods import METHODS, Method, looks_at_target, named_methods
-from boostbins.mixing import Choice
+from boostbins.methods.density import Choice
 from boostbins.reporting.facts import ColumnFacts, column_facts, percent
-from boostbins.stats import frame_of
-from boostbins.summary import MAX_CELLS
-from boostbins.threads import Progress, cached_property, each
+from boostbins.sources.features import numbers_only, taken_out, target_values
+from boostbins.sources.table import read_table
+from boostbins.sources.values import MOST_TARGETS, Targets, checked_target, class_targets, positive_weight
+from boostbins.summary.column import MAX_CELLS
+from boostbins.summary.stats import frame_of
+from boostbins.summary.table import summarize_column
 
 __all__ = ["Report", "report"]
 

@@ -8,11 +8,11 @@ from typing import TypeAlias
 
 import numpy as np
 
-from boostbins.inputs import Floats
 from boostbins.methods import Method, find_chosen
-from boostbins.mixing import Choice
-from boostbins.stats import BinStats, bin_stats, cost_row
-from boostbins.summary import ColumnSummary
+from boostbins.methods.density import Choice
+from boostbins.sources.values import Floats
+from boostbins.summary.column import ColumnSummary
+from boostbins.summary.stats import BinStats, bin_stats, cost_row
 
 BARS = 96  # of a histogram
 FAR = 3.0  # an outlier is farther out than so many times the distance from the 1st to the 99th percentile

@@ -12,7 +12,7 @@ from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
-from boostbins.writing import whole_file
+from boostbins._atomic import whole_file
 
 SCRIPTS = ("vendor/d3.min.js", "vendor/plot.umd.min.js", "page.js")
 """d3 and Observable Plot, of which vendor/README.md tells, and ours."""
