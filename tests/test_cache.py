@@ -18,7 +18,8 @@ from test_adapters import data
 
 import boostbins.cache
 from boostbins import Bins, kmeans
-from boostbins.adapters.adapter import Rule, feature_table, requested_bins
+from boostbins.adapters.features import feature_table
+from boostbins.adapters.requested import Rule, requested_bins
 from boostbins.lightgbm import LGBMRegressor
 
 of_each = pytest.mark.parametrize("library", REGRESSORS, ids=str)

@@ -28,9 +28,10 @@ from boostbins import (
     summarize,
     supervised,
 )
-from boostbins.fit import shared_bins
 from boostbins.methods import FEW_BINS, find_cuts, looks_at_target
-from boostbins.methods.density import BEYOND_CHANCE, MIXTURES, _placed, worth
+from boostbins.methods.budget import shared_bins, worth
+from boostbins.methods.choice import BEYOND_CHANCE
+from boostbins.methods.density import MIXTURES, placed_gaps
 
 
 def lognormal(n=4000, seed=0):
@@ -46,7 +47,7 @@ masses = st.lists(st.integers(0, 1000), min_size=3, max_size=40).filter(lambda m
 def test_cuts_are_placed_as_by_definition(density, n_cuts):
     n_cuts = min(n_cuts, sum(map(bool, density)) - 1)
     expected = naive.placed(density, n_cuts)
-    found = _placed(np.array(density, float), n_cuts + 1)
+    found = placed_gaps(np.array(density, float), n_cuts + 1)
     assert len(found) == n_cuts
     held = np.cumsum([0, *density])
     # Where a wanted share ends just at a gap's end, rounding decides between it and the next that holds anything.
@@ -57,7 +58,7 @@ def test_cuts_are_placed_as_by_definition(density, n_cuts):
 def test_placing_ends_where_rounding_fills_a_gap_in_every_other_round():
     # With the gaps of 0.4 full, 3 cuts are left for 1.2: a gap of 0.4 is worth just 1, or by rounding a bit more.
     density = np.array([4, 4, 4, 2, 3, 3, 3, 1]) / 10
-    assert len(_placed(density, 7)) == 6
+    assert len(placed_gaps(density, 7)) == 6
 
 
 @given(

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from boostbins import Bins
-from boostbins.adapters.adapter import Ranges, ranges
 from boostbins.adapters.stand_ins import for_raw_values, represented
 from boostbins.sources.table import read_table
+from boostbins.summary.ranges import Ranges, ranges
 
 xgb = pytest.importorskip("xgboost")
-from boostbins.xgboost import last_thresholds  # noqa: E402
+from boostbins.xgboost.reference import last_thresholds  # noqa: E402
 
 BINS = Bins([[1.0, 2.0], [0.5]], ["tail", "other"])
 

@@ -5,10 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from boostbins.bins import Bins, encode
-    from boostbins.comparison import Comparison, compare
+    from boostbins.comparison.measure import compare
+    from boostbins.comparison.result import Comparison
     from boostbins.fit import fit_bins, summarize
-    from boostbins.methods import METHODS, auto, kmeans, optimal, quantile, supervised, uniform
-    from boostbins.methods.density import Choice, hybrid
+    from boostbins.methods import METHODS, auto, supervised
+    from boostbins.methods.choice import Choice
+    from boostbins.methods.density import hybrid
+    from boostbins.methods.unsupervised import kmeans, optimal, quantile, uniform
     from boostbins.reporting import Report, report
     from boostbins.summary.column import ColumnSummary
     from boostbins.summary.table import TableSummary

@@ -17,7 +17,7 @@ from boostbins import _core
 from boostbins._atomic import whole_file
 from boostbins._threads import cached_property, each
 from boostbins.methods import MAX_BINS
-from boostbins.methods.density import Choice
+from boostbins.methods.choice import Choice
 from boostbins.sources.table import ROWS_AT_ONCE, SparseColumn, read_table
 from boostbins.sources.values import Floats, checked_weight, real_numbers
 from boostbins.summary.stats import BinStats, bin_rows, bin_stats, cost_row, frame_of

@@ -23,28 +23,26 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from boostbins.adapters.adapter import (
+from boostbins.adapters.features import as_array, feature_table
+from boostbins.adapters.library import Library
+from boostbins.adapters.params import (
     DEFAULT,
     FLAGS,
-    IN_FLOAT32,
     BinMethod,
     Default,
     Flagged,
-    Library,
-    as_array,
     checked_flag,
     cuts_are_ours,
-    feature_table,
-    ranges,
-    requested_bins,
     threads_of,
     with_flag,
 )
+from boostbins.adapters.requested import IN_FLOAT32, requested_bins
 from boostbins.bins import Bins
 from boostbins.cache import BinCache
 from boostbins.methods import MAX_BINS
 from boostbins.sources.table import as_float32, is_sparse
 from boostbins.sources.values import Floats
+from boostbins.summary.ranges import ranges
 
 LIBRARY = Library("CatBoost", "catboost", "catboost", oldest="1.2.5", newest="1.2.10", below="2")
 try:

@@ -14,7 +14,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from boostbins.adapters.adapter import FLAGS, Flagged, Library, feature_table, requested_bins, with_flag
+from boostbins.adapters.features import feature_table
+from boostbins.adapters.library import Library
+from boostbins.adapters.params import FLAGS, Flagged, with_flag
+from boostbins.adapters.requested import requested_bins
 from boostbins.bins import Bins
 from boostbins.sources.table import is_sparse
 from boostbins.sources.values import Floats

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from boostbins.adapters.adapter import Ranges
 from boostbins.bins import Bins
 from boostbins.sources.table import Table, as_float32
 from boostbins.sources.values import Floats
+from boostbins.summary.ranges import Ranges
 
 
 def represented(table: Table, bins: Bins, low: Floats) -> NDArray[np.float32]:

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from boostbins._threads import Progress
-from boostbins.adapters.adapter import Ranges, ranges
 from boostbins.fit import cells_for
 from boostbins.sources.stream import Batch, RowNumbers, Stream, open_stream
 from boostbins.sources.table import Column, Table, dense
 from boostbins.sources.values import Floats
+from boostbins.summary.ranges import Ranges, ranges
 from boostbins.summary.table import TableSummary, summarize_stream
 
 _SAMPLED = 4096  # rows, to show what the columns are like

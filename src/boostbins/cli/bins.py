@@ -18,7 +18,7 @@ from boostbins.bins import Bins
 from boostbins.cli.console import Screen, said
 from boostbins.fit import fit_bins, summarize
 from boostbins.methods import needs_target
-from boostbins.methods.density import Choice
+from boostbins.methods.choice import Choice
 from boostbins.sources.features import check_none_missing, nearest, numbers_only, taken_out, target_values
 from boostbins.sources.reading import check_output, title_of
 from boostbins.sources.stream import Stream, open_stream

@@ -12,7 +12,7 @@ from boostbins.comparison.trainers import TRAINERS, chosen_trainer
 from boostbins.sources.reading import check_output, read_files, title_of
 
 if TYPE_CHECKING:
-    from boostbins.comparison import Comparison
+    from boostbins.comparison.result import Comparison
     from boostbins.reporting import Report
 
 SHOWN = 10  # columns of a report, in the terminal
@@ -23,7 +23,7 @@ def run_demo(options: argparse.Namespace, screen: Screen) -> int:
     import pyarrow
 
     from boostbins.cli.demo import skewed_table, skewed_target
-    from boostbins.comparison import compare
+    from boostbins.comparison.measure import compare
     from boostbins.reporting import report
     from boostbins.reporting.page import page
 
@@ -59,7 +59,7 @@ def run_demo(options: argparse.Namespace, screen: Screen) -> int:
 
 def run_compare(options: argparse.Namespace, screen: Screen) -> int:
     """Train a library with each method's bins, and tell which is worth it."""
-    from boostbins.comparison import COMPARED, compare
+    from boostbins.comparison.measure import COMPARED, compare
 
     chosen_trainer(options.library)
     if options.html:
@@ -128,7 +128,7 @@ def run_report(options: argparse.Namespace, screen: Screen) -> int:
 
 
 def _show_comparison(result: Comparison, screen: Screen) -> None:
-    from boostbins.comparison import NATIVE
+    from boostbins.comparison.result import NATIVE
 
     for note in result.notes:
         screen.note(note)

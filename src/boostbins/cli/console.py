@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from boostbins._atomic import is_standard_output
 from boostbins._threads import Progress
-from boostbins.methods.density import Choice
+from boostbins.methods.choice import Choice
 
 PIPE_WIDTH = 120  # of tables that go elsewhere than to a terminal
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import dask
 import numpy as np
 
-from boostbins.adapters.adapter import BinMethod, Ranges, ranges, summarized_ranges
+from boostbins.adapters.params import BinMethod
 from boostbins.bins import Bins
 from boostbins.dask.partitions import Parts, Reader, opened
 from boostbins.fit import cells_for, checked_max_bins, fit_summary
@@ -17,6 +17,7 @@ from boostbins.methods import Method, method_named
 from boostbins.sources.table import NonNumeric, Table
 from boostbins.sources.values import checked_target, checked_weight
 from boostbins.summary.column import MAX_CELLS, ColumnSummary
+from boostbins.summary.ranges import Ranges, ranges, summarized_ranges
 from boostbins.summary.table import TableSummary, summarize_table
 
 _AT_ONCE = 8  # summaries that are added by one task

@@ -21,7 +21,8 @@ import numpy as np
 from lightgbm import dask as native
 from numpy.typing import NDArray
 
-from boostbins.adapters.adapter import FLAGS, Flagged, Ranges, summarized_bins, with_flag
+from boostbins.adapters.params import FLAGS, Flagged, with_flag
+from boostbins.adapters.requested import summarized_bins
 from boostbins.bins import Bins
 from boostbins.dask.fit import requested_bins
 from boostbins.dask.lightgbm_model import FIRST, in_raw_values
@@ -31,6 +32,7 @@ from boostbins.lightgbm import LIBRARY
 from boostbins.lightgbm.settings import Settings, budgets_of, rule_of
 from boostbins.methods import Method, needs_target
 from boostbins.sources.table import Table, as_float32
+from boostbins.summary.ranges import Ranges
 from boostbins.summary.table import TableSummary
 
 __all__ = ["LGBMClassifier", "LGBMRanker", "LGBMRegressor"]

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from boostbins.adapters.adapter import Library, Ranges
+from boostbins.adapters.library import Library
 from boostbins.bins import Bins
 from boostbins.methods import MAX_BINS
+from boostbins.summary.ranges import Ranges
 
 FIRST = 1
 """The code of the first bin: 0 is LightGBM's zero, and has a bin of its own."""

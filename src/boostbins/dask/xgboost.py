@@ -14,7 +14,7 @@ import dask.array as da
 import numpy as np
 from xgboost import dask as native
 
-from boostbins.adapters.adapter import FLAGS, Flagged, Ranges, with_flag
+from boostbins.adapters.params import FLAGS, Flagged, with_flag
 from boostbins.adapters.stand_ins import for_raw_values, represented
 from boostbins.bins import Bins
 from boostbins.dask.fit import requested_bins
@@ -22,8 +22,11 @@ from boostbins.dask.partitions import Replaced, checked_collection, features
 from boostbins.dask.training import with_numbers
 from boostbins.methods import Method, needs_target
 from boostbins.sources.table import Column, as_float32, with_missing
+from boostbins.summary.ranges import Ranges
 from boostbins.summary.table import TableSummary
-from boostbins.xgboost import MAX_BIN, bins_of_summary, last_thresholds, obstacle_in
+from boostbins.xgboost.batches import bins_of_summary
+from boostbins.xgboost.features import MAX_BIN, obstacle_in
+from boostbins.xgboost.reference import last_thresholds
 
 __all__ = ["XGBClassifier", "XGBRanker", "XGBRegressor"]
 

@@ -14,18 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boostbins._threads import Progress
-from boostbins.adapters.adapter import (
-    DEFAULT,
-    BinMethod,
-    Default,
-    Ranges,
-    check_budgets,
-    checked_flag,
-    cuts_are_ours,
-    ranges,
-    requested_bins,
-    summarized_bins,
-)
+from boostbins.adapters.params import DEFAULT, BinMethod, Default, checked_flag, cuts_are_ours
+from boostbins.adapters.requested import check_budgets, requested_bins, summarized_bins
 from boostbins.adapters.two_pass import Rows, stream_of
 from boostbins.bins import Bins
 from boostbins.cache import BinCache
@@ -45,6 +35,7 @@ from boostbins.lightgbm.text_files import COLUMN_PARAMETERS, categorical_in_text
 from boostbins.methods import needs_target
 from boostbins.sources.stream import Stream
 from boostbins.sources.table import Table, dense, is_sparse, with_missing
+from boostbins.summary.ranges import Ranges, ranges
 
 _ENOUGH = 1000  # rows, to see what share a bin has
 _NEARLY_HALF = 0.4

@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 from typing import Any
 
-from boostbins.adapters.adapter import FLAGS, Flagged, with_flag
+from boostbins.adapters.params import FLAGS, Flagged, with_flag
 from boostbins.lightgbm._native import LGBMModel, lgb
 from boostbins.lightgbm.dataset import Dataset
 

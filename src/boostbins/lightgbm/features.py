@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from boostbins.adapters.adapter import feature_table, first_rows
+from boostbins.adapters.features import feature_table, first_rows
 from boostbins.lightgbm._native import aliases, lgb, quietly
 from boostbins.lightgbm.settings import Settings
 from boostbins.sources.table import SparseColumn, Table, as_float32, dense, with_missing

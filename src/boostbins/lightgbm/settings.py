@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from boostbins.adapters.adapter import Ranges, Rule, threads_of
-from boostbins.fit import checked_total
+from boostbins.adapters.params import threads_of
+from boostbins.adapters.requested import Rule
 from boostbins.lightgbm._native import SAMPLED, ZERO, aliases
+from boostbins.methods.budget import checked_total
 from boostbins.sources.table import Table, dense
 from boostbins.sources.values import Floats
+from boostbins.summary.ranges import Ranges
 
 _OF_CLASSES = ("multiclass", "softmax", "multiclassova", "multiclass_ova", "ova", "ovr")  # LightGBM's objectives
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from boostbins._threads import Progress, cached_property, each
 from boostbins.fit import checked_max_bins
 from boostbins.methods import METHODS, Method, looks_at_target, named_methods
-from boostbins.methods.density import Choice
+from boostbins.methods.choice import Choice
 from boostbins.reporting.facts import ColumnFacts, column_facts, percent
 from boostbins.sources.features import numbers_only, taken_out, target_values
 from boostbins.sources.table import read_table

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from boostbins.methods import Method, find_chosen
-from boostbins.methods.density import Choice
+from boostbins.methods.choice import Choice
 from boostbins.sources.values import Floats
 from boostbins.summary.column import ColumnSummary
 from boostbins.summary.stats import BinStats, bin_stats, cost_row

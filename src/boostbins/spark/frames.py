@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from boostbins.adapters.adapter import floor32
+from boostbins.adapters.requested import floor32
 from boostbins.adapters.stand_ins import represented
 from boostbins.bins import Bins
 from boostbins.fit import cells_for, checked_max_bins, fit_summary

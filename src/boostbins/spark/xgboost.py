@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from boostbins.adapters.adapter import DEFAULT, FLAGS, Ranges, checked_flag, cuts_are_ours, summarized_ranges
+from boostbins.adapters.params import DEFAULT, FLAGS, checked_flag, cuts_are_ours
 from boostbins.adapters.stand_ins import for_raw_values
 from boostbins.bins import Bins
 from boostbins.fit import cells_for
@@ -27,7 +27,10 @@ from boostbins.spark.frames import (
     represented_frame,
     summarized,
 )
-from boostbins.xgboost import MAX_BIN, bins_of_summary, last_thresholds, obstacle_in
+from boostbins.summary.ranges import Ranges, summarized_ranges
+from boostbins.xgboost.batches import bins_of_summary
+from boostbins.xgboost.features import MAX_BIN, obstacle_in
+from boostbins.xgboost.reference import last_thresholds
 
 try:
     from pyspark.ml.param import Param, Params
