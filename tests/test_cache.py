@@ -19,7 +19,7 @@ from test_adapters import data
 import boostbins.cache
 from boostbins import Bins, kmeans
 from boostbins.adapters.features import feature_table
-from boostbins.adapters.requested import Rule, requested_bins
+from boostbins.adapters.requested import CutFormat, requested_bins
 from boostbins.lightgbm import LGBMRegressor
 
 of_each = pytest.mark.parametrize("library", REGRESSORS, ids=str)
@@ -56,7 +56,7 @@ def bins(X, cache, method="kmeans", budget=20, weight=None, label=None, total=No
         label=label,
         bin_cache=cache,
         total_bins=total,
-        rule=Rule(rule, lambda _, cuts: cuts),
+        rule=CutFormat(rule, lambda _, cuts: cuts),
         limit="max_bins=20",
     )
 

@@ -251,8 +251,8 @@ def test_the_demo_with_each_library(tmp_path, library):
 
 @pytest.fixture
 def parts(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "_MOST_ROWS", 700)
-    monkeypatch.setattr(files, "_FEWEST_ROWS", 500)
+    monkeypatch.setattr(files, "_MAX_ROWS", 700)
+    monkeypatch.setattr(files, "_MIN_ROWS", 500)
     monkeypatch.setattr(stream, "_ROWS_TOGETHER", 500)
     rng = np.random.default_rng(0)
     n = 4000

@@ -18,7 +18,7 @@ from sklearn.model_selection import ShuffleSplit
 
 from boostbins import compare
 from boostbins.comparison import measure
-from boostbins.comparison.measure import FEWEST_ROWS
+from boostbins.comparison.measure import MIN_ROWS
 from boostbins.comparison.result import Comparison
 from boostbins.comparison.trainers import TRAINERS
 from boostbins.sources.features import numbers_and_categories
@@ -365,7 +365,7 @@ def test_what_is_drawn_and_written(tmp_path):
     assert "kmeans" in str(result)
 
 
-GOOD = np.random.default_rng(0).lognormal(0, 2, (FEWEST_ROWS, 2))
+GOOD = np.random.default_rng(0).lognormal(0, 2, (MIN_ROWS, 2))
 
 
 @pytest.mark.parametrize(

@@ -470,7 +470,7 @@ def test_rewritten_models_predict_as_the_models_of_codes_do(seed, missing):
     frame.loc[r.random(1200) < 0.01, "count"] = -np.inf
     X = frame[FEATURES].to_numpy()
     one = boostbins.lightgbm.LGBMRegressor(**LGBM).fit(X, frame.y)
-    bins, extent = one.bins_, boostbins.adapters.adapter.ranges(boostbins.adapters.adapter.feature_table(X))
+    bins, extent = one.bins_, boostbins.adapters.adapter.ranges_of(boostbins.adapters.adapter.feature_table(X))
 
     def coded(rows):
         return _codes(boostbins.adapters.adapter.feature_table(rows), bins, extent.missing)

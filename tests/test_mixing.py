@@ -29,7 +29,7 @@ from boostbins import (
     supervised,
 )
 from boostbins.methods import FEW_BINS, find_cuts, looks_at_target
-from boostbins.methods.budget import shared_bins, worth
+from boostbins.methods.budget import allocate_bins, bin_value
 from boostbins.methods.choice import BEYOND_CHANCE
 from boostbins.methods.density import MIXTURES, placed_gaps
 
@@ -376,12 +376,12 @@ def test_a_function_of_ones_own_may_choose_and_look():
     st.integers(0, 5000),
 )
 def test_a_total_is_shared_by_what_columns_can_use(columns, total):
-    most, worths = [m for m, _ in columns], [w for _, w in columns]
+    most, bin_values = [m for m, _ in columns], [w for _, w in columns]
     if total < 2 * len(most):
         with pytest.raises(ValueError, match="total_bins must be a whole number, at least 2 for each"):
-            shared_bins(total, most, worths)
+            allocate_bins(total, most, bin_values)
         return
-    bins = shared_bins(total, most, worths)
+    bins = allocate_bins(total, most, bin_values)
     assert all(2 <= n <= m for n, m in zip(bins, most, strict=True))
     assert sum(bins) == min(total, sum(most))
 
@@ -445,7 +445,7 @@ def test_a_weight_is_as_good_as_repeated_rows_to_the_last_bit(rows, max_bins):
     for name in ("hybrid", "optimal", "quantile", "uniform"):  # k-means gives an empty cluster a row, whole
         cuts = [find_cuts(summary, METHODS[name], max_bins).tolist() for summary in (weighted, repeated)]
         assert cuts[0] == cuts[1], name
-    assert worth(weighted) == worth(repeated)
+    assert bin_value(weighted) == bin_value(repeated)
 
 
 def test_a_weight_is_as_good_as_repeated_rows_where_many_cuts_are_as_good():
@@ -481,9 +481,9 @@ def test_what_is_lost_is_what_worth_says():
     for max_bins in (64, 128):
         codes = np.searchsorted(optimal(summary, max_bins), x)
         lost = sum(x[codes == c].var() * (codes == c).mean() for c in range(max_bins)) / x.var()
-        assert lost == pytest.approx(worth(summary) ** 3 / (12 * max_bins**2), rel=0.1)
-    assert worth(ColumnSummary(np.ones(9))) == worth(ColumnSummary([])) == 0
-    assert worth(ColumnSummary(x, target=np.ones(30_000))) == 0
+        assert lost == pytest.approx(bin_value(summary) ** 3 / (12 * max_bins**2), rel=0.1)
+    assert bin_value(ColumnSummary(np.ones(9))) == bin_value(ColumnSummary([])) == 0
+    assert bin_value(ColumnSummary(x, target=np.ones(30_000))) == 0
 
 
 def test_a_column_that_is_mostly_missing_gets_fewer_bins():
@@ -492,8 +492,8 @@ def test_a_column_that_is_mostly_missing_gets_fewer_bins():
     for target in (None, y):
         whole, rest = fit_bins(X, "kmeans", y=target, total_bins=120).n_bins
         assert whole > 1.25 * rest
-    assert worth(ColumnSummary(X["rest"])) == pytest.approx(
-        0.01 ** (1 / 3) * worth(ColumnSummary(X["rest"][::100])), rel=1e-9
+    assert bin_value(ColumnSummary(X["rest"])) == pytest.approx(
+        0.01 ** (1 / 3) * bin_value(ColumnSummary(X["rest"][::100])), rel=1e-9
     )
 
 

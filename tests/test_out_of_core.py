@@ -31,8 +31,8 @@ needs_extmem = pytest.mark.skipif(our_xgboost.LIBRARY.is_before("3"), reason="XG
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch):
-    monkeypatch.setattr(files, "_MOST_ROWS", 4_099)
-    monkeypatch.setattr(files, "_FEWEST_ROWS", 1_000)
+    monkeypatch.setattr(files, "_MAX_ROWS", 4_099)
+    monkeypatch.setattr(files, "_MIN_ROWS", 1_000)
     monkeypatch.setattr(stream, "_ROWS_TOGETHER", 1_000)
 
 

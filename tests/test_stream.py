@@ -53,8 +53,8 @@ def bins(table):
 
 @pytest.fixture
 def small_batches(monkeypatch):
-    monkeypatch.setattr(files, "_MOST_ROWS", 9_973)
-    monkeypatch.setattr(files, "_FEWEST_ROWS", 5_000)
+    monkeypatch.setattr(files, "_MAX_ROWS", 9_973)
+    monkeypatch.setattr(files, "_MIN_ROWS", 5_000)
     monkeypatch.setattr(stream, "_ROWS_TOGETHER", 5_000)
     monkeypatch.setattr(files, "_ROWS_AT_A_VISIT", 15_000)
 
@@ -125,7 +125,7 @@ def test_every_method_has_them(table, tmp_path, small_batches, method):
 
 
 def test_csv_has_the_cuts_of_memory(table, tmp_path, monkeypatch):
-    monkeypatch.setattr(our_csv, "_MOST_BLOCK", 1 << 20)
+    monkeypatch.setattr(our_csv, "_MAX_BLOCK", 1 << 20)
     numbers = table.drop_columns(["small", "flag"])  # whose texts are of other numbers, and truths
     folder = written(numbers, tmp_path / "data", 2, "csv")
     bins = fit_bins(numbers)
@@ -317,7 +317,7 @@ def test_a_file_cut_short_is_named(table, tmp_path):
 
 
 def test_csv_of_texts_among_numbers_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(our_csv, "_MOST_BLOCK", 1 << 12)
+    monkeypatch.setattr(our_csv, "_MAX_BLOCK", 1 << 12)
     rows = [f"{i},{i / 7}" for i in range(2000)]
     (tmp_path / "a.csv").write_text("\n".join(["a,b", *rows, "oops,1"]) + "\n")
     with pytest.raises(FileError, match=r"a\.csv cannot be read as CSV: .*oops.*leave the column out"):
@@ -326,7 +326,7 @@ def test_csv_of_texts_among_numbers_is_named(tmp_path, monkeypatch):
 
 
 def test_whole_numbers_may_become_fractions_and_missing_ones(tmp_path, monkeypatch):
-    monkeypatch.setattr(our_csv, "_MOST_BLOCK", 1 << 12)
+    monkeypatch.setattr(our_csv, "_MAX_BLOCK", 1 << 12)
     a = [*range(3000), 0.5, np.nan]
     b = [np.nan] * 3000 + [1.0, 2.0]
     pd.DataFrame({"a": a, "b": b}).to_csv(tmp_path / "a.csv", index=False)

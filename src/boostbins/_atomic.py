@@ -23,7 +23,7 @@ _SEPARATORS = tuple(filter(None, (os.sep, os.altsep)))
 
 
 @contextmanager
-def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Give the path of a temporary file, which takes the place of `path` when the block ends well."""
     temporary = _temporary(path)
     _remove_abandoned(temporary)
@@ -75,7 +75,7 @@ def table_writer(path: str) -> Callable[[Iterator[Any], str], None]:
         if first is None:
             raise ValueError("there are no rows to be written: nothing is")
         # Arrow itself opens no file whose name is not UTF-8.
-        with whole_file(path) as file, file.open("wb") as sink, kinds[kind](sink, first.schema) as writer:
+        with atomic_write(path) as file, file.open("wb") as sink, kinds[kind](sink, first.schema) as writer:
             for table in chain([first], tables):
                 writer.write_table(table)
 

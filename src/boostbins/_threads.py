@@ -44,7 +44,7 @@ class cached_property(Generic[T]):  # noqa: N801
         return value
 
 
-def each(function: Callable[[int], T], items: Iterable[int], n_threads: int | None) -> list[T]:
+def map_threads(function: Callable[[int], T], items: Iterable[int], n_threads: int | None) -> list[T]:
     """Return `function` of all items, in threads: as many as there are processors, if not said otherwise."""
     todo, threads = list(items), checked_threads(n_threads)
     if min(threads, len(todo)) < 2:
@@ -53,7 +53,7 @@ def each(function: Callable[[int], T], items: Iterable[int], n_threads: int | No
         return list(pool.map(function, todo))
 
 
-def in_order(function: Callable[[S], T], items: Iterable[S], n_threads: int) -> Iterator[T]:
+def map_ordered(function: Callable[[S], T], items: Iterable[S], n_threads: int) -> Iterator[T]:
     """Yield `function` of all items, in their order, each made in a thread; so many are made, or held, at a time."""
     with ThreadPoolExecutor(n_threads) as pool:
         at_hand: deque[Future[T]] = deque()
@@ -68,7 +68,7 @@ def in_order(function: Callable[[S], T], items: Iterable[S], n_threads: int) -> 
             pool.shutdown(cancel_futures=True)
 
 
-def ahead(items: Iterable[T]) -> Iterator[T]:
+def prefetch(items: Iterable[T]) -> Iterator[T]:
     """Yield the items; while one is worked on, the next is made in a thread."""
     waiting = iter(items)
     end = object()

@@ -23,7 +23,9 @@ def feature_table(X: Any, leave_out: Collection[int] = ()) -> Table:
     if isinstance(X, np.ndarray) and X.dtype.kind in "OUS" and X.ndim == 2:
         kept = [i for i in range(X.shape[1]) if i not in leave_out]
         names = tuple(f"x{i}" for i in kept)
-        return Table(names, X.shape[0], False, lambda i: _numbers_in(X[:, kept[i]], names[i]), places=tuple(kept))
+        return Table(
+            names, X.shape[0], False, lambda i: _numbers_in(X[:, kept[i]], names[i]), feature_indices=tuple(kept)
+        )
     table = read_table(X, non_numeric="skip").leaving_out(leave_out)
     if not hasattr(X, "columns") or len(table) + len(leave_out) == X.shape[1]:
         return table
@@ -44,12 +46,19 @@ def _with_odd_columns(X: Any, table: Table, leave_out: Collection[int]) -> Table
 
     frame = nw.from_native(X, eager_only=True)
     names = [str(name) for name in frame.columns]
-    read: dict[int, Callable[[], Column]] = {place: partial(table.read, i) for i, place in enumerate(table.places)}
-    for place in range(len(names)):
-        if place not in leave_out and place not in read:
-            read[place] = partial(lambda p: _numbers_in(frame[:, p].to_numpy(), names[p]), place)
-    places = sorted(read)
-    return replace(table, names=tuple(names[p] for p in places), places=tuple(places), read=lambda i: read[places[i]]())
+    read: dict[int, Callable[[], Column]] = {
+        index: partial(table.read, i) for i, index in enumerate(table.feature_indices)
+    }
+    for index in range(len(names)):
+        if index not in leave_out and index not in read:
+            read[index] = partial(lambda p: _numbers_in(frame[:, p].to_numpy(), names[p]), index)
+    feature_indices = sorted(read)
+    return replace(
+        table,
+        names=tuple(names[p] for p in feature_indices),
+        feature_indices=tuple(feature_indices),
+        read=lambda i: read[feature_indices[i]](),
+    )
 
 
 def _numbers_in(column: NDArray[Any], name: str) -> NDArray[np.float64]:

@@ -48,8 +48,8 @@ class Library:
 
     def compare(self, asked: Mapping[int, Floats], used: Mapping[int, Floats], names: Sequence[str]) -> None:
         """Refuse to train on other cuts than those asked for."""
-        for (place, cuts), name in zip(asked.items(), names, strict=True):
-            found = used.get(place, np.empty(0))
+        for (index, cuts), name in zip(asked.items(), names, strict=True):
+            found = used.get(index, np.empty(0))
             if not np.array_equal(cuts, found):
                 raise RuntimeError(
                     f"{self.name} {self.version} did not take the cuts of column {name!r}: "

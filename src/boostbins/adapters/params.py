@@ -18,7 +18,7 @@ BinMethod: TypeAlias = str | Method | Bins | None
 
 # ---- the flag
 
-FLAGS = ("bin_method", "bin_cache", "total_bins")
+BINNING_PARAMS = ("bin_method", "bin_cache", "total_bins")
 
 
 class Default(str):
@@ -84,7 +84,7 @@ _CACHE = """
         Where bins are kept for when the same is asked of the same data again."""
 
 
-def with_flag(budget: str, *, cached: bool = True, **more: Any) -> Callable[[type], type]:
+def with_binning_params(budget: str, *, cached: bool = True, **more: Any) -> Callable[[type], type]:
     """Return a decorator for subclasses of a library's estimators: adds the flag's parameters, and more, to its own.
 
     `budget` says in the documentation what limits the number of bins; `cached` is whether there is a bin_cache.
@@ -94,33 +94,35 @@ def with_flag(budget: str, *, cached: bool = True, **more: Any) -> Callable[[typ
     def decorated(cls: Any) -> type:
         cls._native_class = next(base for base in cls.__bases__ if not base.__module__.startswith("boostbins"))
         cls._own_parameters = own
-        cls.__init__ = _flagged_init(cls._native_class, cls._own_parameters)
+        cls.__init__ = _init_with_params(cls._native_class, cls._own_parameters)
         cls.__doc__ += _PARAMETERS.format(budget=budget, cache=_CACHE if cached else "")
         return cls  # type: ignore[no-any-return]
 
     return decorated
 
 
-def _flagged_init(base: Any, own: Mapping[str, Any]) -> Callable[..., None]:
+def _init_with_params(base: Any, own: Mapping[str, Any]) -> Callable[..., None]:
     initialize = base.__init__
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
-        flags = {name: kwargs.pop(name, default) for name, default in own.items()}
+        binning_params = {name: kwargs.pop(name, default) for name, default in own.items()}
         initialize(self, *args, **kwargs)
-        for name, value in flags.items():
+        for name, value in binning_params.items():
             setattr(self, name, value)
 
     signature = inspect.signature(initialize)
     known = list(signature.parameters.values())
     rest = [known.pop()] if known[-1].kind is inspect.Parameter.VAR_KEYWORD else []
     defaults = {name: str(value) if isinstance(value, Default) else value for name, value in own.items()}
-    flags = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value) for name, value in defaults.items()]
+    binning_params = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value) for name, value in defaults.items()
+    ]
     # The libraries and scikit-learn learn the parameters from the signature.
-    __init__.__signature__ = signature.replace(parameters=[*known, *flags, *rest])  # type: ignore[attr-defined]
+    __init__.__signature__ = signature.replace(parameters=[*known, *binning_params, *rest])  # type: ignore[attr-defined]
     return __init__
 
 
-class Flagged:
+class BinningMixin:
     """What the drop-in estimators have in common."""
 
     _native_class: Any
@@ -132,7 +134,7 @@ class Flagged:
 
     def _begin_fit(self, obstacle: str = "") -> bool:
         """Check the flag, forget an earlier fit's bins, and return whether the cuts are to be ours."""
-        checked_flag(self.bin_method, self.bin_cache)
+        check_binning_params(self.bin_method, self.bin_cache)
         self.__dict__.pop("bins_", None)
         return cuts_are_ours(self.bin_method, obstacle)
 
@@ -148,7 +150,7 @@ class Flagged:
         return str(getattr(self.to_native(), "_get_doc_link", str)())
 
 
-def checked_flag(bin_method: BinMethod, bin_cache: BinCache) -> None:
+def check_binning_params(bin_method: BinMethod, bin_cache: BinCache) -> None:
     """Refuse what is no bin_method, or no bin_cache, before any work."""
     if bin_method is not None and not isinstance(bin_method, Bins):
         method_named(bin_method, "bin_method", " or Bins or None")

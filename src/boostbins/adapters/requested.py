@@ -13,15 +13,15 @@ from boostbins.cache import BinCache, cached_bins
 from boostbins.fit import fit_summary, fit_table
 from boostbins.methods import MAX_BINS, MIN_BINS, Method, method_named, needs_target
 from boostbins.sources.table import Table
-from boostbins.sources.values import MOST_TARGETS, Floats, Targets, checked_weight, numbered_classes, numbers_or_classes
+from boostbins.sources.values import MAX_TARGETS, Floats, Targets, checked_weight, numbered_classes, numbers_or_classes
 from boostbins.summary.table import TableSummary
 
 
-class Rule(NamedTuple):
+class CutFormat(NamedTuple):
     """What a library makes of cuts."""
 
     name: str
-    settle: Callable[[int, Floats], Floats]  # of a column, its cuts to those that the library uses
+    to_native: Callable[[int, Floats], Floats]  # of a column, its cuts to those that the library uses
 
 
 def floor32(cuts: Floats) -> Floats:
@@ -39,8 +39,8 @@ def floor32(cuts: Floats) -> Floats:
     return np.unique(below[(below > -limit) & (below < limit)]).astype(np.float64) + 0.0
 
 
-AS_THEY_ARE = Rule("float64", lambda column, cuts: cuts)
-IN_FLOAT32 = Rule("float32", lambda column, cuts: floor32(cuts))
+FLOAT64 = CutFormat("float64", lambda column, cuts: cuts)
+FLOAT32 = CutFormat("float32", lambda column, cuts: floor32(cuts))
 
 
 # ---- the bins
@@ -56,7 +56,7 @@ def requested_bins(
     n_classes: int | None = None,
     bin_cache: BinCache = None,
     total_bins: int | None = None,
-    rule: Rule = AS_THEY_ARE,
+    cut_format: CutFormat = FLOAT64,
     limit: str,
     n_threads: int | None = None,
 ) -> Bins:
@@ -83,12 +83,12 @@ def requested_bins(
     n_threads : int, optional
     """
     if isinstance(bin_method, Bins):
-        return _ready_bins(bin_method, table, budgets, rule.settle, limit)
+        return _ready_bins(bin_method, table, budgets, cut_format.to_native, limit)
     method = method_named(bin_method, "bin_method", " or Bins or None")
     check_budgets(budgets, limit)
     weight = None if sample_weight is None else _weight_that_counts(sample_weight, table.n_rows)
     target = target_of(label, table.n_rows, n_classes) if needs_target(method, total_bins) else None
-    rooms = _rooms(budgets, rule.settle)
+    rooms = _rooms(budgets, cut_format.to_native)
 
     def suits(bins: Bins) -> bool:
         return bins.names == table.names and all(n <= room for n, room in zip(bins.n_bins, rooms, strict=True))
@@ -98,9 +98,16 @@ def requested_bins(
         table,
         (weight, target),
         method,
-        [list(budgets), total_bins, rule.name],
+        [list(budgets), total_bins, cut_format.name],
         lambda: fit_table(
-            table, method, budgets, weight, target, total_bins=total_bins, n_threads=n_threads, settle=rule.settle
+            table,
+            method,
+            budgets,
+            weight,
+            target,
+            total_bins=total_bins,
+            n_threads=n_threads,
+            to_native=cut_format.to_native,
         ),
         suits,
         n_threads,
@@ -113,7 +120,7 @@ def summarized_bins(
     budgets: Sequence[int],
     *,
     total_bins: int | None = None,
-    rule: Rule = AS_THEY_ARE,
+    cut_format: CutFormat = FLOAT64,
     limit: str,
     n_threads: int | None = None,
 ) -> Bins:
@@ -122,11 +129,13 @@ def summarized_bins(
     As `requested_bins` of the table itself.
     """
     if isinstance(bin_method, Bins):
-        names = Table(summary.names, 0, True, lambda i: np.empty(0), places=tuple(range(len(summary))))
-        return _ready_bins(bin_method, names, budgets, rule.settle, limit)
+        names = Table(summary.names, 0, True, lambda i: np.empty(0), feature_indices=tuple(range(len(summary))))
+        return _ready_bins(bin_method, names, budgets, cut_format.to_native, limit)
     method = method_named(bin_method, "bin_method", " or Bins or None")
     check_budgets(budgets, limit)
-    return fit_summary(summary, method, budgets, total_bins=total_bins, n_threads=n_threads, settle=rule.settle)
+    return fit_summary(
+        summary, method, budgets, total_bins=total_bins, n_threads=n_threads, to_native=cut_format.to_native
+    )
 
 
 def target_of(label: Any, n_rows: int, n_classes: int | None = None) -> Targets | None:
@@ -135,7 +144,7 @@ def target_of(label: Any, n_rows: int, n_classes: int | None = None) -> Targets 
         return None
     values = np.asarray(label)
     if values.ndim == 2:
-        values = values[:, :MOST_TARGETS]
+        values = values[:, :MAX_TARGETS]
     target = numbers_or_classes(values, n_rows, "label")
     if n_classes is not None and target.shape[1] == 1 and values.dtype.kind in "biuf":
         return numbered_classes(target[:, 0], n_classes, "label")
@@ -169,18 +178,18 @@ def _weight_that_counts(weight: Any, n_rows: int) -> Floats | None:
 
 
 def _ready_bins(
-    bins: Bins, table: Table, budgets: Sequence[int], settle: Callable[[int, Floats], Floats], limit: str
+    bins: Bins, table: Table, budgets: Sequence[int], to_native: Callable[[int, Floats], Floats], limit: str
 ) -> Bins:
     try:
         table.matched(bins.names)
     except ValueError as error:
         raise ValueError(f"bin_method holds bins for other columns: {error}") from None
     order = [bins.names.index(name) for name in table.names] if table.named else range(len(bins))
-    cuts = [settle(i, bins.cuts[j]) for i, j in enumerate(order)]
-    for i, (settled, room) in enumerate(zip(cuts, _rooms(budgets, settle), strict=True)):
-        if len(settled) + 1 > room:
+    cuts = [to_native(i, bins.cuts[j]) for i, j in enumerate(order)]
+    for i, (native, room) in enumerate(zip(cuts, _rooms(budgets, to_native), strict=True)):
+        if len(native) + 1 > room:
             raise ValueError(
-                f"bin_method holds {len(settled) + 1} bins for column {table.names[i]!r}, and {limit} has room for "
+                f"bin_method holds {len(native) + 1} bins for column {table.names[i]!r}, and {limit} has room for "
                 f"{room}: raise it, or make bins with fewer"
             )
     same = bins.stats is not None and all(len(c) == len(bins.cuts[j]) for c, j in zip(cuts, order, strict=True))
@@ -188,6 +197,6 @@ def _ready_bins(
     return Bins(cuts, table.names, [bins.stats[j] for j in order] if same and bins.stats else None, choices)
 
 
-def _rooms(budgets: Sequence[int], settle: Callable[[int, Floats], Floats]) -> list[int]:
+def _rooms(budgets: Sequence[int], to_native: Callable[[int, Floats], Floats]) -> list[int]:
     """Return how many bins each column can have, with the cuts that a library adds by itself."""
-    return [budget + len(settle(i, np.empty(0))) for i, budget in enumerate(budgets)]
+    return [budget + len(to_native(i, np.empty(0))) for i, budget in enumerate(budgets)]

@@ -32,7 +32,7 @@ def represented(table: Table, bins: Bins, low: Floats) -> NDArray[np.float32]:
     low : array
         The least value of each column, over the whole of the data: stands for the first bin.
     """
-    seen = table.seen(as_float32).matched(bins.names)
+    seen = table.map(as_float32).matched(bins.names)
     codes = bins.encode([np.asarray(seen.read(i)) for i in range(len(seen))], order="F")
     out = np.empty(codes.shape, np.float32)
     for i, values in enumerate(least_values(bins, low)):
@@ -53,7 +53,9 @@ def least_values(bins: Bins, low: Floats) -> list[NDArray[np.float32]]:
     return found
 
 
-def for_raw_values(model: bytes, bins: Bins, extent: Ranges, above: NDArray[Any], places: Sequence[int]) -> bytes:
+def for_raw_values(
+    model: bytes, bins: Bins, ranges: Ranges, above: NDArray[Any], feature_indices: Sequence[int]
+) -> bytes:
     """Return a model of XGBoost's, trained on represented values, as one for raw values.
 
     Its thresholds are the cuts, which part raw values as they parted those; anything else is an error. Only where it
@@ -76,17 +78,17 @@ def for_raw_values(model: bytes, bins: Bins, extent: Ranges, above: NDArray[Any]
     content = json.loads(model)
     booster = content["learner"]["gradient_booster"]
     trees = booster.get("gbtree", booster)["model"]["trees"]  # DART keeps them one level below
-    stand_ins = least_values(bins, extent.low)
+    stand_ins = least_values(bins, ranges.low)
     least, greatest = (
         [values[np.searchsorted(cuts, end)] for values, cuts, end in zip(stand_ins, bins.cuts, ends, strict=True)]
-        for ends in (extent.low, extent.high)
+        for ends in (ranges.low, ranges.high)
     )
     changed = False
     for tree in trees:
         thresholds = np.array(tree["split_conditions"], np.float32)
         is_number = (np.array(tree["left_children"]) != -1) & (np.array(tree["split_type"]) == 0)
         for node in np.flatnonzero(is_number):
-            column, threshold = places.index(tree["split_indices"][node]), thresholds[node]
+            column, threshold = feature_indices.index(tree["split_indices"][node]), thresholds[node]
             if threshold > greatest[column] and np.isfinite(above[column]):
                 tree["split_conditions"][node] = float(above[column])
                 changed = True

@@ -10,10 +10,10 @@ from numpy.typing import DTypeLike, NDArray
 
 from boostbins._threads import Progress
 from boostbins.fit import cells_for
-from boostbins.sources.stream import Batch, RowNumbers, Stream, open_stream
+from boostbins.sources.stream import Batch, PerRow, Stream, open_stream
 from boostbins.sources.table import Column, Table, dense
 from boostbins.sources.values import Floats
-from boostbins.summary.ranges import Ranges, ranges
+from boostbins.summary.ranges import Ranges, ranges_of
 from boostbins.summary.table import TableSummary, summarize_stream
 
 _SAMPLED = 4096  # rows, to show what the columns are like
@@ -41,7 +41,7 @@ class Rows:
         Those to train on; None for all.
     beside : dict
         Numbers per row by the library's argument: names of columns, or arrays.
-    seen : function
+    view : function
         How the library sees a column.
 
     Attributes
@@ -55,19 +55,19 @@ class Rows:
         self,
         stream: Stream,
         columns: Sequence[str] | None,
-        beside: Mapping[str, RowNumbers],
-        seen: Callable[[Column], Column] = lambda column: column,
+        per_row: Mapping[str, PerRow],
+        view: Callable[[Column], Column] = lambda column: column,
     ) -> None:
         self.stream = stream
         self.columns = columns
-        self.beside = beside
-        self.seen = seen
+        self.per_row = per_row
+        self.view = view
         self.n_rows = 0
 
     def batches(self) -> Iterator[Batch]:
         """Yield the batches of a later pass, which has the rows of the first."""
         n_rows = 0
-        for batch in self.stream.batches(self.columns, self.beside):
+        for batch in self.stream.batches(self.columns, self.per_row):
             n_rows += batch.table.n_rows
             yield batch
         if n_rows != (self.n_rows or n_rows):
@@ -97,7 +97,7 @@ class Rows:
             n_threads=n_threads,
             progress=progress,
             size=self.stream.size,
-            seen=self.seen,
+            view=self.view,
         )
 
     def look(self) -> None:
@@ -107,28 +107,28 @@ class Rows:
 
     def _looked_at(self) -> Iterator[Batch]:
         self.n_rows = 0
-        beside: dict[str, list[Floats]] = {}
-        extents, some = [], []
-        for batch in self.stream.batches(self.columns, self.beside):
-            table = batch.table.seen(self.seen)
+        per_row: dict[str, list[Floats]] = {}
+        found_ranges, some = [], []
+        for batch in self.stream.batches(self.columns, self.per_row):
+            table = batch.table.map(self.view)
             self.names, self.named = table.names, table.named
             self.n_rows += table.n_rows
-            extents.append(ranges(table, 1))
+            found_ranges.append(ranges_of(table, 1))
             some.append(_evenly(table, _SAMPLED_PER_BATCH))
             if sum(map(len, some)) > 4 * _SAMPLED:
                 some = [np.concatenate(some)[::2]]
             for argument, values in batch.numbers.items():
-                beside.setdefault(argument, []).append(np.array(values))  # a view would hold on to a batch
+                per_row.setdefault(argument, []).append(np.array(values))  # a view would hold on to a batch
             yield batch
-        low, high, missing = zip(*extents, strict=True)
-        self.extent = Ranges(np.fmin.reduce(low), np.fmax.reduce(high), np.any(missing, axis=0))
-        self.numbers = {argument: np.concatenate(parts) for argument, parts in beside.items()}
+        low, high, missing = zip(*found_ranges, strict=True)
+        self.ranges = Ranges(np.fmin.reduce(low), np.fmax.reduce(high), np.any(missing, axis=0))
+        self.numbers = {argument: np.concatenate(parts) for argument, parts in per_row.items()}
         sample = np.concatenate(some)
         self.sample = sample[:: -(-len(sample) // _SAMPLED)]
 
     def matrix(self, batch: Batch, dtype: DTypeLike) -> NDArray[Any]:
         """Return a batch as an array, as the library sees it."""
-        table = batch.table.seen(self.seen)
+        table = batch.table.map(self.view)
         out = np.empty((table.n_rows, len(table)), dtype)
         for i in range(len(table)):
             out[:, i] = dense(table.read(i))

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from boostbins._atomic import table_writer, whole_file
-from boostbins._threads import Progress, ahead
+from boostbins._atomic import atomic_write, table_writer
+from boostbins._threads import Progress, prefetch
 from boostbins.bins import Bins
-from boostbins.cli.console import Screen, said
+from boostbins.cli.console import Screen, describe
 from boostbins.fit import fit_bins, summarize
 from boostbins.methods import needs_target
 from boostbins.methods.choice import Choice
-from boostbins.sources.features import check_none_missing, nearest, numbers_only, taken_out, target_values
+from boostbins.sources.features import check_none_missing, nearest, numbers_only, split_target, target_values
 from boostbins.sources.reading import check_output, title_of
 from boostbins.sources.stream import Stream, open_stream
 from boostbins.sources.table import float_values
@@ -71,11 +71,11 @@ def run_summarize(options: argparse.Namespace, screen: Screen) -> int:
     with screen.progress("MB", MEGABYTE) as progress:
         summary = summarize(source, options.weight, y=options.target, max_cells=max_cells, progress=progress)
     data = summary.to_bytes()
-    with whole_file(options.output) as file:
+    with atomic_write(options.output) as file:
         file.write_bytes(data)
     for note in notes:
         screen.note(note)
-    screen.machine({"rows": summary.n_rows, "columns": list(summary.names), "bytes": len(data)})
+    screen.print_json({"rows": summary.n_rows, "columns": list(summary.names), "bytes": len(data)})
     screen.note(f"{summary.n_rows:,} rows of {len(summary)} columns in {len(data) / MEGABYTE:.1f} MB: {options.output}")
     return 0
 
@@ -97,7 +97,7 @@ def _numbers_in(options: argparse.Namespace, target: str | None) -> tuple[Stream
     if options.target is not None and options.target == options.weight:
         raise ValueError(f"column {options.target!r} cannot be both the target and the weights")
     left_out = {options.weight, options.target, *(options.without or [])}
-    beside = [name for name in (options.weight, target) if name is not None]
+    per_row = [name for name in (options.weight, target) if name is not None]
     chosen = [name for name in (names if options.columns is None else options.columns) if name not in left_out]
     notes: list[str] = []
 
@@ -108,14 +108,14 @@ def _numbers_in(options: argparse.Namespace, target: str | None) -> tuple[Stream
         notes.extend(note for note in said if note not in notes)
         if target is not None:
             check_none_missing(_n_missing(table, target))
-        for name in beside:
+        for name in per_row:
             numbers = numbers.append_column(name, table.column(name))
         return numbers
 
     nothing = ValueError(f"{title_of(options.data)} has no numeric columns: there is nothing to bin")
     if not chosen:
         raise nothing
-    return stream.mapped(change, [*chosen, *beside]), notes
+    return stream.mapped(change, [*chosen, *per_row]), notes
 
 
 def _n_missing(table: Any, column: str) -> int:
@@ -141,7 +141,7 @@ def _in_memory(stream: Stream, target: str, weight: str | None) -> tuple[Any, An
     import pyarrow
 
     table = pyarrow.concat_tables([chunk.data for chunk in stream.chunks(None)], promote_options="permissive")
-    numbers, y, weights = taken_out(table, target, weight)
+    numbers, y, weights = split_target(table, target, weight)
     return numbers, target_values(y, table.num_rows), weights
 
 
@@ -203,7 +203,7 @@ def run_encode(options: argparse.Namespace, screen: Screen) -> int:
     def coded(progress: Progress) -> Iterator[Any]:
         nonlocal n_rows
         done = 0
-        for chunk in ahead(stream.chunks(bins.names)):
+        for chunk in prefetch(stream.chunks(bins.names)):
             numbers = numbers_only(chunk.data).table
             if odd := [name for name in bins.names if name not in numbers.column_names]:
                 raise ValueError(f"column {odd[0]!r} holds no numbers here, but did when the bins were fitted")
@@ -217,7 +217,7 @@ def run_encode(options: argparse.Namespace, screen: Screen) -> int:
 
     with screen.progress("MB", MEGABYTE) as progress:
         write(coded(progress), options.output)
-    screen.machine({"rows": n_rows, "columns": len(bins), "missing_code": bins.missing_code})
+    screen.print_json({"rows": n_rows, "columns": len(bins), "missing_code": bins.missing_code})
     screen.note(f"{n_rows:,} rows of {len(bins)} columns: {options.output} ({bins.missing_code} is missing)")
     return 0
 
@@ -236,7 +236,7 @@ def run_show(options: argparse.Namespace, screen: Screen) -> int:
         ends = ["-inf", *[f"{cut:.6g}" for cut in bins[options.column]], "inf"]
         rows = [[str(i), low, high] for i, (low, high) in enumerate(pairwise(ends))]
         screen.table(["bin", "above", "up to"], rows)
-        screen.machine([{"bin": i, "cut": cut} for i, cut in enumerate(bins[options.column].tolist())])
+        screen.print_json([{"bin": i, "cut": cut} for i, cut in enumerate(bins[options.column].tolist())])
         return 0
     import narwhals as nw
 
@@ -257,7 +257,7 @@ def run_show(options: argparse.Namespace, screen: Screen) -> int:
         ],
     )
     plain = [{key: value if abs(value) < float("inf") else None for key, value in _numbers(row)} for row in found]
-    screen.machine(plain)
+    screen.print_json(plain)
     return 0
 
 
@@ -269,11 +269,11 @@ def _show_bins(bins: Bins, screen: Screen) -> None:
     if bins.stats is None:
         rows = [[name, str(n)] for name, n in zip(bins.names, bins.n_bins, strict=True)]
         screen.table(["column", "bins"], rows)
-        screen.machine([{"column": name, "bins": int(n)} for name, n in rows])
+        screen.print_json([{"column": name, "bins": int(n)} for name, n in rows])
         return
     import narwhals as nw
 
-    table = nw.from_native(bins.explained())
+    table = nw.from_native(bins.costs())
     found = [dict(zip(table.columns, row, strict=True)) for row in table.iter_rows()]
     choices = bins.choices
     head = ["column", "bins", "variance lost", "largest bin", "values in it", *(["auto chose"] if choices else [])]
@@ -286,8 +286,8 @@ def _show_bins(bins: Bins, screen: Screen) -> None:
     screen.table(head, rows)
     if not screen.quiet:
         for name, choice in choices.items():
-            screen.say(f"{name}: {said(choice)}")
-    screen.machine([{**row, **_choice_dict(choices.get(row["column"]))} for row in found])
+            screen.say(f"{name}: {describe(choice)}")
+    screen.print_json([{**row, **_choice_dict(choices.get(row["column"]))} for row in found])
 
 
 def _choice_dict(choice: Choice | None) -> dict[str, Any]:
@@ -303,7 +303,7 @@ def _show_choice(choice: Choice, screen: Screen) -> None:
     ]
     if rows:
         screen.table(["candidate", "explains of the target", "by chance"], rows)
-    screen.say(f"auto chose {said(choice)}")
+    screen.say(f"auto chose {describe(choice)}")
 
 
 def _loaded(path: str) -> Bins:

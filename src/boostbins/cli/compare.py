@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boostbins._atomic import check_writable, table_writer
-from boostbins.cli.console import Screen, said
+from boostbins.cli.console import Screen, describe
 from boostbins.comparison.trainers import TRAINERS, chosen_trainer
 from boostbins.sources.reading import check_output, read_files, title_of
 
@@ -45,7 +45,7 @@ def run_demo(options: argparse.Namespace, screen: Screen) -> int:
     page(comparison=result.to_dict(), report=found.to_dict(), path=options.html)
     _show_costs(found, screen)
     _show_comparison(result, screen)
-    screen.machine({"comparison": result.to_dict(), "report": found.to_dict()})
+    screen.print_json({"comparison": result.to_dict(), "report": found.to_dict()})
     screen.note(f"page: {Path(options.html).absolute()}")
     others = [name for name, other in TRAINERS.items() if other.is_installed and name != trainer.module]
     if others and options.library is None:
@@ -87,7 +87,7 @@ def run_compare(options: argparse.Namespace, screen: Screen) -> int:
     _show_comparison(result, screen)
     if options.html:
         screen.note(f"page: {Path(options.html).absolute()}")
-    screen.machine(result.to_dict())
+    screen.print_json(result.to_dict())
     return 0 if result.is_complete else 130
 
 
@@ -120,7 +120,7 @@ def run_report(options: argparse.Namespace, screen: Screen) -> int:
     for line in found.verdict.split("\n"):
         screen.say(line, style="bold")
     screen.note(f"page: {Path(options.html).absolute()}")
-    screen.machine(found.to_dict())
+    screen.print_json(found.to_dict())
     return 0
 
 
@@ -174,7 +174,7 @@ def _show_choices(found: Report, screen: Screen) -> None:
     for facts in found.facts[:SHOWN]:
         binned = facts.binned.get(("auto", max_bins))
         if binned is not None and binned.choice is not None:
-            screen.say(f"{facts.name}: at {max_bins} bins auto chose {said(binned.choice)}")
+            screen.say(f"{facts.name}: at {max_bins} bins auto chose {describe(binned.choice)}")
 
 
 def _show_costs(found: Report, screen: Screen) -> None:

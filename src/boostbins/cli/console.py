@@ -23,7 +23,7 @@ PIPE_WIDTH = 120  # of tables that go elsewhere than to a terminal
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
-def said(choice: Choice) -> str:
+def describe(choice: Choice) -> str:
     """Return a choice and its reason in a line."""
     return f"{choice.chosen}, which {choice.why}" if choice.explained else f"{choice.chosen}: {choice.why}"
 
@@ -112,7 +112,7 @@ class Screen:
             table.add_row(*[Text(visible(cell)) for cell in row], style=style)
         self.out.print(table)
 
-    def machine(self, value: Any) -> None:
+    def print_json(self, value: Any) -> None:
         """Print a value as JSON, with --json."""
         if self.json:
             print(json.dumps(value, allow_nan=False, default=float))
@@ -140,7 +140,7 @@ class Screen:
             def tell(done: int, total: int, now: str) -> None:
                 if self.is_interrupted:
                     raise KeyboardInterrupt
-                place = visible(now[-40:] if unit > 1 else now[:40])
-                shown.update(task, completed=done // unit, total=-(-total // unit), now=place)
+                index = visible(now[-40:] if unit > 1 else now[:40])
+                shown.update(task, completed=done // unit, total=-(-total // unit), now=index)
 
             yield tell

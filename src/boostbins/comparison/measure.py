@@ -17,7 +17,7 @@ from boostbins.comparison.result import NATIVE, Comparison
 from boostbins.comparison.statistics import TEST_SHARE
 from boostbins.comparison.trainers import Trainer, chosen_trainer
 from boostbins.methods import METHODS, Method, named_methods
-from boostbins.sources.features import Notes, nearest, numbers_and_categories, taken_out, target_values
+from boostbins.sources.features import Notes, nearest, numbers_and_categories, split_target, target_values
 from boostbins.sources.values import Floats, positive_weight
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ Task: TypeAlias = Literal["auto", "regression", "classification"]
 
 COMPARED = tuple(name for name in METHODS if name != "hybrid")
 """What is compared if nothing is said: all but what is for use without a target."""
-FEWEST_ROWS = 100
-FEWEST_OF_A_CLASS = 5
+MIN_ROWS = 100
+MIN_OF_A_CLASS = 5
 FEW_VALUES = 200_000  # rows times columns: so little data is trained faster by one thread, above all on a busy machine
 FEW_CLASSES = 10  # a target of so few whole numbers is taken as classes
 METRICS = {
@@ -108,16 +108,16 @@ def compare(
     _check_whole(splits, 2, "splits")
     _check_whole(random_state, 0, "random_state")
     if max_rows is not None:
-        _check_whole(max_rows, FEWEST_ROWS, "max_rows")
+        _check_whole(max_rows, MIN_ROWS, "max_rows")
     own = trainer.own_names(params or {})
-    features, target, weight = taken_out(X, y, sample_weight)
+    features, target, weight = split_target(X, y, sample_weight)
     frame, notes = numbers_and_categories(features, trainer.most_categories(min(budgets)))
     if frame.shape[1] == 0:
         raise ValueError("there is no column to train on beside the target: it takes numbers, or categories")
     if not any(frame[name].dtype != "category" for name in frame.columns):
         raise ValueError("there is no numeric column: nothing to bin")
-    if len(frame) < FEWEST_ROWS:
-        raise ValueError(f"there are {len(frame)} rows, and to compare methods takes at least {FEWEST_ROWS}")
+    if len(frame) < MIN_ROWS:
+        raise ValueError(f"there are {len(frame)} rows, and to compare methods takes at least {MIN_ROWS}")
     labels, kind = _checked_target(target_values(target, len(frame)), task, notes)
     weights = None if weight is None else positive_weight(weight, len(frame), "sample_weight")
     if max_rows is not None and max_rows < len(frame):
@@ -284,7 +284,7 @@ def _checked_target(values: NDArray[Any], task: str, notes: Notes) -> tuple[NDAr
         raise ValueError(f"the target has one value only ({series.iloc[0]})")
     if task == "auto":
         is_whole = is_number and bool((series % 1 == 0).all())
-        are_few = is_whole and len(counts) <= FEW_CLASSES and counts.min() >= FEWEST_OF_A_CLASS
+        are_few = is_whole and len(counts) <= FEW_CLASSES and counts.min() >= MIN_OF_A_CLASS
         task = "classification" if not is_number or len(counts) == 2 or are_few else "regression"
         if task == "classification" and is_number and len(counts) > 2:
             notes.append(
@@ -298,15 +298,15 @@ def _checked_target(values: NDArray[Any], task: str, notes: Notes) -> tuple[NDAr
             raise ValueError("the target has infinite values: remove those rows")
         return numbers, "regression"
     or_numbers = ", or choose the task 'regression'" if is_number else ""
-    if len(counts) > max(len(series) // FEWEST_OF_A_CLASS, 2):
+    if len(counts) > max(len(series) // MIN_OF_A_CLASS, 2):
         raise ValueError(
             f"the target has {len(counts):,} different values in {len(series):,} rows: too many to be classes"
             f"{or_numbers}"
         )
-    if counts.min() < FEWEST_OF_A_CLASS:
+    if counts.min() < MIN_OF_A_CLASS:
         few = "one row only" if counts.min() == 1 else f"{counts.min()} rows only"
         raise ValueError(
-            f"class {str(counts.idxmin())!r} has {few}, and {FEWEST_OF_A_CLASS} are needed to be in training and test: "
+            f"class {str(counts.idxmin())!r} has {few}, and {MIN_OF_A_CLASS} are needed to be in training and test: "
             f"remove it, put it in another class{or_numbers}"
         )
     return pd.factorize(series, sort=True)[0], "binary" if len(counts) == 2 else "multiclass"

@@ -106,11 +106,11 @@ class Comparison:
     @cached_property
     def best(self) -> tuple[str, int] | None:
         """The method and the bins to change to: of those worth it, the ones with the least error of all."""
-        worth = self.table[(self.table["meaning"] == "better") & (self.table["change"] <= -MATTERS)]
+        bin_value = self.table[(self.table["meaning"] == "better") & (self.table["change"] <= -MATTERS)]
         own = self.table[self.table["method"] == NATIVE]
-        if worth.empty or worth["error"].min() > own["error"].min():
+        if bin_value.empty or bin_value["error"].min() > own["error"].min():
             return None
-        row = worth.loc[worth["error"].idxmin()]
+        row = bin_value.loc[bin_value["error"].idxmin()]
         return str(row["method"]), int(row["max_bins"])
 
     @cached_property
@@ -178,11 +178,11 @@ class Comparison:
             _, axes = plt.subplots(layout="constrained", figsize=(7, 0.45 * len(self.table) + 1.2))
         rows = self.table[self.table["method"] != NATIVE].iloc[::-1].reset_index(drop=True)
         colors = {"better": "#1a7f37", "worse": "#b3261e", "same": "#666666", "unclear": "#666666"}
-        for place, row in rows.iterrows():
+        for index, row in rows.iterrows():
             color = colors[row["meaning"]]
-            axes.plot([row["change_low"], row["change_high"]], [place, place], color=color, linewidth=1.5)
+            axes.plot([row["change_low"], row["change_high"]], [index, index], color=color, linewidth=1.5)
             axes.plot(
-                row["change"], place, "o", color=color, fillstyle="none" if row["meaning"] == "unclear" else "full"
+                row["change"], index, "o", color=color, fillstyle="none" if row["meaning"] == "unclear" else "full"
             )
         axes.axvline(0, color="#999999", linewidth=1)
         axes.set_yticks(range(len(rows)), [f"{row.method}, {row.max_bins} bins" for row in rows.itertuples()])

@@ -17,7 +17,7 @@ from boostbins.methods import Method, method_named
 from boostbins.sources.table import NonNumeric, Table
 from boostbins.sources.values import checked_target, checked_weight
 from boostbins.summary.column import MAX_CELLS, ColumnSummary
-from boostbins.summary.ranges import Ranges, ranges, summarized_ranges
+from boostbins.summary.ranges import Ranges, ranges_of, ranges_of_summary
 from boostbins.summary.table import TableSummary, summarize_table
 
 _AT_ONCE = 8  # summaries that are added by one task
@@ -68,7 +68,7 @@ def fit_bins(
     budgets = dict(zip(names, checked_max_bins(max_bins, names), strict=True))
     max_cells = None if exact else max(map(cells_for, budgets.values()))
 
-    def cut(summary: TableSummary, extent: Ranges) -> Bins:
+    def cut(summary: TableSummary, ranges: Ranges) -> Bins:
         own = [budgets[name] for name in summary.names]
         return fit_summary(summary, find, own, total_bins=total_bins, exact=exact, n_threads=1)
 
@@ -124,13 +124,13 @@ def requested_bins(
     assert bin_method is not None
     if not isinstance(bin_method, Bins):
         return _cut_on_cluster(parts, partial(cut, bin_method), cells_for(max_bin), client, together=together)
-    extents = computed([dask.delayed(_extent)(part) for part in _summed(parts, 0)], client)
-    extent = _side_by_side(extents)
+    found_ranges = computed([dask.delayed(_extent)(part) for part in _summed(parts, 0)], client)
+    ranges = _side_by_side(found_ranges)
     names = parts.reader.names
     if parts.reader.dtypes is None and len(bin_method) == len(names):  # an array has no names of its own
         choices = [bin_method.choices.get(name) for name in bin_method.names]
         bin_method = Bins(bin_method.cuts, names, bin_method.stats, choices)
-    return cut(bin_method, _empty(names, None), extent), extent
+    return cut(bin_method, _empty(names, None), ranges), ranges
 
 
 def computed(values: list[Any], client: Any) -> list[Any]:
@@ -149,7 +149,7 @@ class _Part(NamedTuple):
     """What is known of some columns of some rows."""
 
     summary: TableSummary
-    extent: Ranges  # of all rows, those of weight 0 too
+    ranges: Ranges  # of all rows, those of weight 0 too
 
 
 def _cut_on_cluster(
@@ -158,29 +158,29 @@ def _cut_on_cluster(
     """Return bins and ranges: cut on the cluster some columns at a time, or here, where all are needed together."""
     if together:
         whole = _fetched(parts, max_cells, client)
-        return cut(*whole), whole.extent
-    fit = dask.delayed(partial(_fitted, cut=cut, weighted="sample_weight" in parts.beside))
+        return cut(*whole), whole.ranges
+    fit = dask.delayed(partial(_fitted, cut=cut, weighted="sample_weight" in parts.per_row))
     found = computed([fit(part) for part in _summed(parts, max_cells)], client)
-    return _joined([bins for bins, _ in found]), _side_by_side([extent for _, extent in found])
+    return _joined([bins for bins, _ in found]), _side_by_side([ranges for _, ranges in found])
 
 
 def _fetched(parts: Parts, max_cells: int | None, client: Any) -> _Part:
     """Return what is known of all columns."""
-    check = dask.delayed(partial(_some_rows, weighted="sample_weight" in parts.beside))
+    check = dask.delayed(partial(_some_rows, weighted="sample_weight" in parts.per_row))
     found = computed([check(part) for part in _summed(parts, max_cells)], client)
     names = [name for part in found for name in part.summary.names]
     summary = TableSummary([column for part in found for column in part.summary], names)
-    return _Part(summary, _side_by_side([part.extent for part in found]))
+    return _Part(summary, _side_by_side([part.ranges for part in found]))
 
 
 def _fitted(part: _Part, cut: Callable[[TableSummary, Ranges], Bins], weighted: bool) -> tuple[Bins, Ranges]:
-    return cut(*_some_rows(part, weighted)), part.extent
+    return cut(*_some_rows(part, weighted)), part.ranges
 
 
 def _some_rows(part: _Part, weighted: bool) -> _Part:
     if part.summary.n_rows:
         return part
-    if weighted and not np.isnan(part.extent.low).all():
+    if weighted and not np.isnan(part.ranges.low).all():
         raise ValueError("sample_weight is zero for every row: give some row a positive weight")
     raise ValueError("X has no rows")
 
@@ -188,7 +188,7 @@ def _some_rows(part: _Part, weighted: bool) -> _Part:
 def _summed(parts: Parts, max_cells: int | None) -> list[Any]:
     """Return the delayed summary of each group of columns: of partitions, added up a few at a time."""
     summarized = dask.delayed(partial(_summarized, reader=parts.reader, max_cells=max_cells))
-    numbers = [parts.beside.get(argument, [None] * len(parts.rows)) for argument in ("sample_weight", "y")]
+    numbers = [parts.per_row.get(argument, [None] * len(parts.rows)) for argument in ("sample_weight", "y")]
     found = [summarized(*row) for row in zip(parts.rows, *numbers, strict=True)]
     add = dask.delayed(_added)
     groups = []
@@ -214,7 +214,7 @@ def _summarized(part: Any, weight: Any, target: Any, reader: Reader, max_cells: 
             nothing = np.full(len(names), np.nan)
             found.append(_Part(_empty(names, max_cells), Ranges(nothing, nothing, np.zeros(len(names), np.bool_))))
         elif max_cells == 0:
-            found.append(_Part(_empty(names, None), ranges(table.chosen(group), 1)))
+            found.append(_Part(_empty(names, None), ranges_of(table.chosen(group), 1)))
         else:
             found.append(_of_table(table.chosen(group), weight, target, max_cells))
     return found
@@ -224,7 +224,7 @@ def _of_table(table: Table, weight: Any, target: Any, max_cells: int | None) -> 
     weights = None if weight is None else checked_weight(_plain(weight), table.n_rows, "sample_weight")
     targets = None if target is None else checked_target(_plain(target), table.n_rows, "y")
     summary = summarize_table(table, weights, targets, max_cells=max_cells, n_threads=1)
-    return _Part(summary, summarized_ranges(summary) if weight is None else ranges(table, 1))
+    return _Part(summary, ranges_of_summary(summary) if weight is None else ranges_of(table, 1))
 
 
 def _plain(values: Any) -> Any:
@@ -241,13 +241,13 @@ def _empty(names: Sequence[str], max_cells: int | None) -> TableSummary:
 
 
 def _added(parts: list[_Part]) -> _Part:
-    low, high, missing = zip(*(part.extent for part in parts), strict=True)
-    extent = Ranges(np.fmin.reduce(low), np.fmax.reduce(high), np.any(missing, axis=0))
-    return _Part(reduce(TableSummary.__add__, (part.summary for part in parts)), extent)
+    low, high, missing = zip(*(part.ranges for part in parts), strict=True)
+    ranges = Ranges(np.fmin.reduce(low), np.fmax.reduce(high), np.any(missing, axis=0))
+    return _Part(reduce(TableSummary.__add__, (part.summary for part in parts)), ranges)
 
 
 def _extent(part: _Part) -> Ranges:
-    return part.extent
+    return part.ranges
 
 
 # ---- groups of columns, put together
@@ -262,6 +262,6 @@ def _joined(groups: Sequence[Bins]) -> Bins:
     return Bins(cuts, names, [stats for bins in groups for stats in bins.stats or ()], choices)
 
 
-def _side_by_side(extents: Sequence[Ranges]) -> Ranges:
-    low, high, missing = zip(*extents, strict=True)
+def _side_by_side(found_ranges: Sequence[Ranges]) -> Ranges:
+    low, high, missing = zip(*found_ranges, strict=True)
     return Ranges(np.concatenate(low), np.concatenate(high), np.concatenate(missing))

@@ -21,7 +21,7 @@ import numpy as np
 from lightgbm import dask as native
 from numpy.typing import NDArray
 
-from boostbins.adapters.params import FLAGS, Flagged, with_flag
+from boostbins.adapters.params import BINNING_PARAMS, BinningMixin, with_binning_params
 from boostbins.adapters.requested import summarized_bins
 from boostbins.bins import Bins
 from boostbins.dask.fit import requested_bins
@@ -29,7 +29,7 @@ from boostbins.dask.lightgbm_model import FIRST, in_raw_values
 from boostbins.dask.partitions import Replaced, checked_collection, features
 from boostbins.dask.training import with_numbers
 from boostbins.lightgbm import LIBRARY
-from boostbins.lightgbm.settings import Settings, budgets_of, rule_of
+from boostbins.lightgbm.settings import Settings, budgets_of, cut_format_of
 from boostbins.methods import Method, needs_target
 from boostbins.sources.table import Table, as_float32
 from boostbins.summary.ranges import Ranges
@@ -38,13 +38,15 @@ from boostbins.summary.table import TableSummary
 __all__ = ["LGBMClassifier", "LGBMRanker", "LGBMRegressor"]
 
 
-class _Coded(Flagged):
+class _Coded(BinningMixin):
     """Stands before a class of LightGBM's: has it train on codes, and rewrites the model."""
 
     def _lgb_dask_fit(self, *, model_factory: Any, X: Any, y: Any, **kwargs: Any) -> Any:
         """Fit as LightGBM's own does; X is read twice, once for the cuts."""
         this: Any = self
-        settings = Settings({key: value for key, value in this.get_params().items() if key not in (*FLAGS, "client")})
+        settings = Settings(
+            {key: value for key, value in this.get_params().items() if key not in (*BINNING_PARAMS, "client")}
+        )
         ours = self._begin_fit(_obstacle(settings, kwargs))
         client = native._get_dask_client(this.client)
         train = partial(native._train, client=client)
@@ -56,15 +58,15 @@ class _Coded(Flagged):
         X = checked_collection(X)
         total = self.total_bins
         target = y if needs_target(self.bin_method, total) else None
-        beside = {"sample_weight": kwargs.get("sample_weight"), "y": target}
-        parts = features(X, beside, (), "make it numbers")
+        per_row = {"sample_weight": kwargs.get("sample_weight"), "y": target}
+        parts = features(X, per_row, (), "make it numbers")
         if X.ndim == 2 and parts.reader.dtypes is None and X.dtype not in (np.float32, np.float64):
-            parts = parts.seen(as_float32)
+            parts = parts.map(as_float32)
         cut = partial(_cut, settings=settings, total_bins=total)
-        bins, extent = requested_bins(self.bin_method, parts, cut, settings.max_bin, client, together=total is not None)
-        numbers = Replaced(parts.whole_reader, partial(_codes, bins=bins, missing=extent.missing))
+        bins, ranges = requested_bins(self.bin_method, parts, cut, settings.max_bin, client, together=total is not None)
+        numbers = Replaced(parts.whole_reader, partial(_codes, bins=bins, missing=ranges.missing))
         X, y, kwargs = with_numbers(X, y, kwargs, numbers, client)
-        needed = _needed(bins, extent)
+        needed = _needed(bins, ranges)
         model = train(
             data=X,
             label=y,
@@ -73,7 +75,7 @@ class _Coded(Flagged):
             **kwargs,
         )
         own = {name: _written(settings.get(name, default)) for name, default in _OWN.items()}
-        model._Booster = _raw_booster(model._Booster, bins, extent, own)
+        model._Booster = _raw_booster(model._Booster, bins, ranges, own)
         self._take_over(model)
         self.bins_ = bins
         return self
@@ -87,31 +89,31 @@ class _Coded(Flagged):
         this._other_params = own
 
     def _lgb_dask_to_local(self, model_factory: Any) -> Any:
-        return _without_flags(super()._lgb_dask_to_local(model_factory))  # type: ignore[misc]
+        return _without_binning_params(super()._lgb_dask_to_local(model_factory))  # type: ignore[misc]
 
     def to_native(self) -> Any:
         """Return the same model as an estimator of LightGBM's own class, which needs no boostbins."""
-        return _without_flags(super().to_native())
+        return _without_binning_params(super().to_native())
 
 
-@with_flag("`max_bin` is the number of bins, those for zero and for missing values included", cached=False)
+@with_binning_params("`max_bin` is the number of bins, those for zero and for missing values included", cached=False)
 class LGBMRegressor(_Coded, native.DaskLGBMRegressor):
     """`lightgbm.DaskLGBMRegressor` with cuts by `bin_method`."""
 
 
-@with_flag("`max_bin` is the number of bins, those for zero and for missing values included", cached=False)
+@with_binning_params("`max_bin` is the number of bins, those for zero and for missing values included", cached=False)
 class LGBMClassifier(_Coded, native.DaskLGBMClassifier):
     """`lightgbm.DaskLGBMClassifier` with cuts by `bin_method`."""
 
 
-@with_flag("`max_bin` is the number of bins, those for zero and for missing values included", cached=False)
+@with_binning_params("`max_bin` is the number of bins, those for zero and for missing values included", cached=False)
 class LGBMRanker(_Coded, native.DaskLGBMRanker):
     """`lightgbm.DaskLGBMRanker` with cuts by `bin_method`."""
 
 
-def _without_flags(model: Any) -> Any:
-    model._other_params = {key: value for key, value in model._other_params.items() if key not in FLAGS}
-    for name in (*FLAGS, "bins_"):
+def _without_binning_params(model: Any) -> Any:
+    model._other_params = {key: value for key, value in model._other_params.items() if key not in BINNING_PARAMS}
+    for name in (*BINNING_PARAMS, "bins_"):
         model.__dict__.pop(name, None)
     return model
 
@@ -146,16 +148,16 @@ _NOT_ON_CODES = ("categorical_feature", "forcedsplits_filename", "max_bin_by_fea
 
 
 def _cut(
-    bin_method: str | Method | Bins, summary: TableSummary, extent: Ranges, settings: Settings, total_bins: int | None
+    bin_method: str | Method | Bins, summary: TableSummary, ranges: Ranges, settings: Settings, total_bins: int | None
 ) -> Bins:
-    places = range(len(summary))
-    budgets = budgets_of(extent, settings, places)
+    feature_indices = range(len(summary))
+    budgets = budgets_of(ranges, settings, feature_indices)
     return summarized_bins(
         bin_method,
         summary,
         budgets,
-        total_bins=settings.left_of(total_bins, budgets, places),
-        rule=rule_of(extent),
+        total_bins=settings.left_of(total_bins, budgets, feature_indices),
+        cut_format=cut_format_of(ranges),
         limit=f"max_bin={settings.max_bin}",
         n_threads=1,
     )
@@ -181,7 +183,7 @@ _OWN = {  # with LightGBM's defaults, what is written down again as it was given
 }
 
 
-def _needed(bins: Bins, extent: Ranges) -> dict[str, Any]:
+def _needed(bins: Bins, ranges: Ranges) -> dict[str, Any]:
     """Return the parameters for codes.
 
     Where there are missing values, they are LightGBM's zeros: unlike NaN it knows of these in every feature, even if
@@ -189,7 +191,7 @@ def _needed(bins: Bins, extent: Ranges) -> dict[str, Any]:
     """
     return {
         "max_bin": _MORE + max(bins.n_bins),
-        "zero_as_missing": bool(extent.missing.any()),
+        "zero_as_missing": bool(ranges.missing.any()),
         "enable_bundle": False,
         "feature_pre_filter": False,
     }
@@ -202,8 +204,8 @@ def _written(value: Any) -> Any:
     return int(value) if isinstance(value, bool) else value
 
 
-def _raw_booster(booster: lgb.Booster, bins: Bins, extent: Ranges, params: dict[str, Any]) -> lgb.Booster:
-    text = in_raw_values(booster.model_to_string(num_iteration=-1), bins, extent, params, LIBRARY)
+def _raw_booster(booster: lgb.Booster, bins: Bins, ranges: Ranges, params: dict[str, Any]) -> lgb.Booster:
+    text = in_raw_values(booster.model_to_string(num_iteration=-1), bins, ranges, params, LIBRARY)
     raw = lgb.Booster(model_str=text)
     raw.best_iteration, raw.best_score = booster.best_iteration, booster.best_score
     return raw

@@ -20,7 +20,7 @@ _DEFAULT_LEFT = 2  # in a node's decision_type
 _NAN_IS_MISSING = 8
 
 
-def in_raw_values(text: str, bins: Bins, extent: Ranges, params: Mapping[str, Any], library: Library) -> str:
+def in_raw_values(text: str, bins: Bins, ranges: Ranges, params: Mapping[str, Any], library: Library) -> str:
     """Return the model of raw values that predicts what the model of their codes does.
 
     Parameters
@@ -38,10 +38,10 @@ def in_raw_values(text: str, bins: Bins, extent: Ranges, params: Mapping[str, An
         return text
     end = trees[-1].index("end of trees")
     trees, tail = [*trees[:-1], trees[-1][:end]], trees[-1][end:]
-    trees = [_Tree(tree, library).in_raw_values(bins, extent) for tree in trees]
+    trees = [_Tree(tree, library).in_raw_values(bins, ranges) for tree in trees]
     head = _set(head, "tree_sizes", [len(tree.encode()) for tree in trees])
     infos = _get(head, "feature_infos")
-    known = [f"[{low:.17g}:{high:.17g}]" for low, high in zip(extent.low, extent.high, strict=True)]
+    known = [f"[{low:.17g}:{high:.17g}]" for low, high in zip(ranges.low, ranges.high, strict=True)]
     head = _set(head, "feature_infos", [old if old == "none" else new for old, new in zip(infos, known, strict=True)])
     for name, value in params.items():
         tail = re.sub(rf"(?m)^\[{name}: .*\]$", f"[{name}: {value}]", tail)
@@ -54,7 +54,7 @@ class _Tree:
     def __init__(self, text: str, library: Library) -> None:
         self.text, self.library = text, library
 
-    def in_raw_values(self, bins: Bins, extent: Ranges) -> str:
+    def in_raw_values(self, bins: Bins, ranges: Ranges) -> str:
         features = _get(self.text, "split_feature")
         if not features:
             return self.text
@@ -68,7 +68,7 @@ class _Tree:
                 left[node], right[node] = right[node], left[node]
                 n_left, missing_left = len(cuts) + 1, not missing_left
             thresholds[node] = repr(float(cuts[n_left - 1])) if n_left <= len(cuts) else "inf"
-            if extent.missing[feature]:
+            if ranges.missing[feature]:
                 decisions[node] = str(_NAN_IS_MISSING + _DEFAULT_LEFT * missing_left)
             else:  # LightGBM takes a missing value for zero
                 decisions[node] = str(_DEFAULT_LEFT)

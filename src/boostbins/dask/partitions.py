@@ -24,24 +24,24 @@ class Reader:
     """How a partition is read: a pure function of it, so that Dask may run it anywhere, and again."""
 
     names: tuple[str, ...]  # of the columns to be cut
-    places: tuple[int, ...]  # of these in a partition
+    feature_indices: tuple[int, ...]  # of these in a partition
     dtypes: tuple[Any, ...] | None  # that a frame's columns should have
     dates_as_numbers: bool = False
-    seen: Callable[[Column], Column] | None = None  # how a library sees a column
+    view: Callable[[Column], Column] | None = None  # how a library sees a column
 
     def __call__(self, part: Any) -> Table | None:
         """Return the columns of a partition; None if it has no rows."""
         if part.shape[0] == 0:
             return None
         if self.dtypes is None:
-            table = read_table(part, dates_as_numbers=self.dates_as_numbers).chosen(self.places)
+            table = read_table(part, dates_as_numbers=self.dates_as_numbers).chosen(self.feature_indices)
         else:
-            if self.places != tuple(range(part.shape[1])):
-                part = part.iloc[:, list(self.places)]
-            table = read_table(self._as_told(part), dates_as_numbers=self.dates_as_numbers)
-        return table if self.seen is None else table.seen(self.seen)
+            if self.feature_indices != tuple(range(part.shape[1])):
+                part = part.iloc[:, list(self.feature_indices)]
+            table = read_table(self._conformed(part), dates_as_numbers=self.dates_as_numbers)
+        return table if self.view is None else table.map(self.view)
 
-    def _as_told(self, part: Any) -> Any:
+    def _conformed(self, part: Any) -> Any:
         """Return a frame of the types that it should have: one that is all None here knows no better."""
         assert self.dtypes is not None
         odd = [
@@ -58,23 +58,23 @@ class Parts:
 
     reader: Reader
     rows: list[Any]  # delayed partitions, of the columns that are needed
-    beside: dict[str, list[Any]]  # delayed numbers, by argument
-    places: tuple[int, ...]  # in X, of the columns to be cut
+    per_row: dict[str, list[Any]]  # delayed numbers, by argument
+    feature_indices: tuple[int, ...]  # in X, of the columns to be cut
 
-    def seen(self, as_: Callable[[Column], Column]) -> Parts:
+    def map(self, view: Callable[[Column], Column]) -> Parts:
         """Return the partitions as a library sees them."""
-        return replace(self, reader=replace(self.reader, seen=as_))
+        return replace(self, reader=replace(self.reader, view=view))
 
     @property
     def whole_reader(self) -> Reader:
         """How a partition of X itself is read."""
-        return replace(self.reader, places=self.places)
+        return replace(self.reader, feature_indices=self.feature_indices)
 
 
 def opened(
     X: Any,
     columns: Sequence[str] | None = None,
-    beside: Numbers | None = None,
+    per_row: Numbers | None = None,
     *,
     non_numeric: NonNumeric = "error",
     dates_as_numbers: bool = False,
@@ -83,7 +83,7 @@ def opened(
     X = checked_collection(X)
     if isinstance(columns, str):
         raise TypeError(f"columns must be a list of names, got {columns!r}")
-    given = {argument: value for argument, value in (beside or {}).items() if value is not None}
+    given = {argument: value for argument, value in (per_row or {}).items() if value is not None}
     named = {argument: value for argument, value in given.items() if isinstance(value, str)}
     if isinstance(X, da.Array):
         if named:
@@ -97,16 +97,16 @@ def opened(
                 shown = ", ".join(map(repr, names[:10]))
                 raise ValueError(f"{argument}: there is no column {name!r}; there are {shown}")
     chosen = [names.index(name) for name in (names if columns is None else columns) if name not in named.values()]
-    others = {argument: _beside(value, argument, X) for argument, value in given.items() if argument not in named}
+    others = {argument: _per_row(value, argument, X) for argument, value in given.items() if argument not in named}
     if isinstance(X, da.Array):
         if X.dtype.kind not in "biuf" and not (X.dtype.kind in "mM" and dates_as_numbers):
             raise TypeError(f"X must hold numbers, got dtype {X.dtype}: convert it first, e.g. with .astype(float)")
         reader = Reader(tuple(names[i] for i in chosen), tuple(chosen), None, dates_as_numbers)
         return Parts(reader, partitions(X), others, tuple(chosen))
     read = read_table(X._meta_nonempty.iloc[:, chosen], non_numeric=non_numeric, dates_as_numbers=dates_as_numbers)
-    kept = [chosen[place] for place in read.places]
+    kept = [chosen[index] for index in read.feature_indices]
     labels = list(dict.fromkeys([*kept, *(names.index(name) for name in named.values())]))
-    frame = X[[X.columns[place] for place in labels]]
+    frame = X[[X.columns[index] for index in labels]]
     rows = partitions(frame, alone=not others)
     numbers = {
         argument: [dask.delayed(_column)(part, labels.index(names.index(name))) for part in rows]
@@ -117,15 +117,15 @@ def opened(
     return Parts(reader, rows, numbers | others, tuple(kept))
 
 
-def features(X: Any, beside: Numbers, leave_out: Collection[int], way_out: str) -> Parts:
+def features(X: Any, per_row: Numbers, leave_out: Collection[int], way_out: str) -> Parts:
     """Return the columns that an estimator cuts: all but those at some places; what is no number is refused."""
     if isinstance(X, da.Array) and (is_sparse(X._meta) or type(X._meta).__module__.startswith("sparse")):
         raise TypeError("X holds sparse chunks, which bin_method cannot cut: make them dense, or give bin_method=None")
     names = [f"x{i}" for i in range(X.shape[1])] if isinstance(X, da.Array) else [str(name) for name in X.columns]
-    columns = [name for place, name in enumerate(names) if place not in leave_out]
+    columns = [name for index, name in enumerate(names) if index not in leave_out]
     if not columns:
         raise ValueError("X has no columns to bin: give bin_method=None")
-    parts = opened(X, columns, beside, non_numeric="skip")
+    parts = opened(X, columns, per_row, non_numeric="skip")
     if odd := [name for name in columns if name not in parts.reader.names]:
         kind = X._meta.dtypes.iloc[names.index(odd[0])]
         raise TypeError(f"X, column {odd[0]!r} of type {kind} cannot be cut: {way_out}, or give bin_method=None")
@@ -164,7 +164,7 @@ def partitions(X: Any, *, alone: bool = False) -> list[Any]:
     return list((best if alone or best.npartitions == X.npartitions else X).to_delayed(optimize_graph=False))
 
 
-def _beside(value: Any, argument: str, X: Any) -> list[Any]:
+def _per_row(value: Any, argument: str, X: Any) -> list[Any]:
     if not isinstance(value, dd.Series | da.Array) or value.ndim != 1:
         raise TypeError(
             f"{argument} must be the name of a column, or a Dask Series or Array with one entry per row, "
@@ -178,8 +178,8 @@ def _beside(value: Any, argument: str, X: Any) -> list[Any]:
     return partitions(value)
 
 
-def _column(part: Any, place: int) -> Any:
-    return part.iloc[:, place]
+def _column(part: Any, index: int) -> Any:
+    return part.iloc[:, index]
 
 
 # ---- partitions that are changed before a library sees them
@@ -192,22 +192,22 @@ class Replaced:
     reader: Reader
     numbers: Callable[[Table], NDArray[np.float32]]  # of the columns that the reader reads
 
-    def __call__(self, part: Any, *beside: Any) -> Any:
+    def __call__(self, part: Any, *per_row: Any) -> Any:
         """Return a partition, and series beside it as its last columns."""
         table = self.reader(part)
         empty = np.empty((0, len(self.reader.names)), np.float32)
         numbers = empty if table is None else self.numbers(table)
         if self.reader.dtypes is None:
             out = np.array(part, np.float32)
-            out[:, list(self.reader.places)] = numbers
+            out[:, list(self.reader.feature_indices)] = numbers
             return out
         import pandas as pd
 
-        frame = pd.DataFrame(numbers, part.index, part.columns[list(self.reader.places)], copy=False)
-        for place in range(part.shape[1]):
-            if place not in self.reader.places:
-                frame.insert(place, part.columns[place], part.iloc[:, place])
-        for number, column in enumerate(beside):
+        frame = pd.DataFrame(numbers, part.index, part.columns[list(self.reader.feature_indices)], copy=False)
+        for index in range(part.shape[1]):
+            if index not in self.reader.feature_indices:
+                frame.insert(index, part.columns[index], part.iloc[:, index])
+        for number, column in enumerate(per_row):
             if len(column) != len(frame):
                 raise ValueError(
                     f"y, and all that is given beside X, must have one entry per row: a partition of X has "
@@ -223,20 +223,20 @@ PER_GROUP = ("group", "eval_group")
 _BESIDE = "beside the columns of X: {}"
 
 
-def replaced(X: Any, numbers: Replaced, beside: Numbers, client: Any) -> tuple[Any, dict[str, Any]]:
+def replaced(X: Any, numbers: Replaced, per_row: Numbers, client: Any) -> tuple[Any, dict[str, Any]]:
     """Return a collection with other numbers, and what stands beside it, in the same partitions.
 
     Frames and series become one frame on the cluster, of which columns are selected: asked for them one by one, Dask
     may part them differently.
     """
-    given = {argument: value for argument, value in beside.items() if value is not None}
+    given = {argument: value for argument, value in per_row.items() if value is not None}
     if isinstance(X, da.Array):
         meta = np.empty((0, X.shape[1]), np.float32)
         changed = X.map_blocks(numbers, dtype=np.float32, meta=meta)
         return changed, {argument: _as_it_is(value) for argument, value in given.items()}
     per_row = {argument: value for argument, value in given.items() if argument not in PER_GROUP}
     series = {argument: value for argument, value in per_row.items() if isinstance(value, dd.Series)}
-    columns = [_beside(value, argument, X) for argument, value in series.items()]
+    columns = [_per_row(value, argument, X) for argument, value in series.items()]
     parts = [dask.delayed(numbers)(*rows) for rows in zip(partitions(X), *columns, strict=True)]
     meta = numbers(X._meta, *(value._meta for value in series.values()))
     whole = client.persist(dd.from_delayed(parts, meta=meta, divisions=X.divisions, verify_meta=False))

@@ -14,7 +14,7 @@ import dask.array as da
 import numpy as np
 from xgboost import dask as native
 
-from boostbins.adapters.params import FLAGS, Flagged, with_flag
+from boostbins.adapters.params import BINNING_PARAMS, BinningMixin, with_binning_params
 from boostbins.adapters.stand_ins import for_raw_values, represented
 from boostbins.bins import Bins
 from boostbins.dask.fit import requested_bins
@@ -31,7 +31,7 @@ from boostbins.xgboost.reference import last_thresholds
 __all__ = ["XGBClassifier", "XGBRanker", "XGBRegressor"]
 
 
-class _Represented(Flagged):
+class _Represented(BinningMixin):
     """Stands before a class of XGBoost's: has it train on values that stand for their bins."""
 
     def fit(self, X: Any, y: Any, **kwargs: Any) -> Any:
@@ -49,18 +49,18 @@ class _Represented(Flagged):
             {"sample_weight": kwargs.get("sample_weight"), "y": y if needs_target(self.bin_method, total) else None},
             _categorical(this, X),
             "make it numbers, or categorical with enable_categorical=True",
-        ).seen(partial(_seen, missing=this.missing))
+        ).map(partial(_seen, missing=this.missing))
         cut = partial(_cut, max_bin=max_bin, total_bins=total)
-        bins, extent = requested_bins(self.bin_method, parts, cut, max_bin, client, together=total is not None)
-        _check_finite(extent, bins)
-        numbers = Replaced(parts.whole_reader, partial(represented, bins=bins, low=extent.low))
+        bins, ranges = requested_bins(self.bin_method, parts, cut, max_bin, client, together=total is not None)
+        _check_finite(ranges, bins)
+        numbers = Replaced(parts.whole_reader, partial(represented, bins=bins, low=ranges.low))
         X, y, kwargs = with_numbers(X, y, kwargs, numbers, client)
         missing, this.missing = this.missing, np.nan  # what was missing is NaN by now
         try:
             super().fit(X, y, **kwargs)  # type: ignore[misc]
         finally:
             this.missing = missing
-        _settle(this.get_booster(), parts.places, bins, extent)
+        _settle(this.get_booster(), parts.feature_indices, bins, ranges)
         self.bins_ = bins
         return self
 
@@ -72,20 +72,20 @@ class _Represented(Flagged):
     def get_xgb_params(self) -> dict[str, Any]:
         """Return the parameters for XGBoost's core."""
         params = super().get_xgb_params()  # type: ignore[misc]
-        return {key: value for key, value in params.items() if key not in FLAGS}
+        return {key: value for key, value in params.items() if key not in BINNING_PARAMS}
 
 
-@with_flag("`max_bin` less one is the number of bins", cached=False)
+@with_binning_params("`max_bin` less one is the number of bins", cached=False)
 class XGBRegressor(_Represented, native.DaskXGBRegressor):
     """`xgboost.dask.DaskXGBRegressor` with cuts by `bin_method`."""
 
 
-@with_flag("`max_bin` less one is the number of bins", cached=False)
+@with_binning_params("`max_bin` less one is the number of bins", cached=False)
 class XGBClassifier(_Represented, native.DaskXGBClassifier):
     """`xgboost.dask.DaskXGBClassifier` with cuts by `bin_method`."""
 
 
-@with_flag("`max_bin` less one is the number of bins", cached=False)
+@with_binning_params("`max_bin` less one is the number of bins", cached=False)
 class XGBRanker(_Represented, native.DaskXGBRanker):
     """`xgboost.dask.DaskXGBRanker` with cuts by `bin_method`."""
 
@@ -96,10 +96,10 @@ class XGBRanker(_Represented, native.DaskXGBRanker):
 def _categorical(model: Any, X: Any) -> set[int]:
     """Return the places of categorical columns, which XGBoost gets as they are."""
     told = model.feature_types if isinstance(model.feature_types, Sequence) else ()
-    places = {place for place, kind in enumerate(told) if kind == "c"}
+    feature_indices = {index for index, kind in enumerate(told) if kind == "c"}
     if model.enable_categorical and not isinstance(X, da.Array):
-        places |= {place for place, dtype in enumerate(X._meta.dtypes) if str(dtype) == "category"}
-    return places
+        feature_indices |= {index for index, dtype in enumerate(X._meta.dtypes) if str(dtype) == "category"}
+    return feature_indices
 
 
 def _seen(column: Column, missing: float | None) -> Column:
@@ -108,14 +108,14 @@ def _seen(column: Column, missing: float | None) -> Column:
 
 
 def _cut(
-    bin_method: str | Method | Bins, summary: TableSummary, extent: Ranges, max_bin: int, total_bins: int | None
+    bin_method: str | Method | Bins, summary: TableSummary, ranges: Ranges, max_bin: int, total_bins: int | None
 ) -> Bins:
     return bins_of_summary(bin_method, summary, max_bin, total_bins, n_threads=1)
 
 
-def _check_finite(extent: Ranges, bins: Bins) -> None:
+def _check_finite(ranges: Ranges, bins: Bins) -> None:
     """Refuse what XGBoost refuses: it would not see it any more."""
-    infinite = np.isinf(extent.low) | np.isinf(extent.high)
+    infinite = np.isinf(ranges.low) | np.isinf(ranges.high)
     if infinite.any():
         name = bins.names[int(np.argmax(infinite))]
         raise ValueError(
@@ -127,9 +127,9 @@ def _check_finite(extent: Ranges, bins: Bins) -> None:
 # ---- the model
 
 
-def _settle(booster: Any, places: Sequence[int], bins: Bins, extent: Ranges) -> None:
+def _settle(booster: Any, feature_indices: Sequence[int], bins: Bins, ranges: Ranges) -> None:
     """Have the model part raw values as it parted those that stood for them."""
     model = bytes(booster.save_raw("json"))
-    settled = for_raw_values(model, bins, extent, last_thresholds(extent, bins), places)
-    if settled != model:
-        booster.load_model(bytearray(settled))
+    native = for_raw_values(model, bins, ranges, last_thresholds(ranges, bins), feature_indices)
+    if native != model:
+        booster.load_model(bytearray(native))

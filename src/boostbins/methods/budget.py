@@ -12,7 +12,7 @@ from boostbins.methods.density import Points, mixed
 from boostbins.summary.column import ColumnSummary
 
 
-def worth(summary: ColumnSummary) -> float:
+def bin_value(summary: ColumnSummary) -> float:
     """Return how much a column gains from bins, beside other columns: the number that it should get is proportional.
 
     With B bins by the best density the mean square that is lost is about ``worth**3 / (12 B**2)``: of the target's
@@ -32,7 +32,7 @@ def worth(summary: ColumnSummary) -> float:
             return 0.0
         change = target.change(mixed("even hybrid", column.densities()))
         change = change / np.sqrt(target.total / column.rows.sum())
-    present = summary.weight / (summary.weight + sum(summary.apart_weight))
+    present = summary.weight / (summary.weight + sum(summary.special_weights))
     share = present * column.between_weight / column.weight.sum()
     return float((np.cbrt(share) * np.cbrt(change) ** 2).sum())
 
@@ -42,14 +42,14 @@ def distinct_bins(summary: ColumnSummary, max_bins: int) -> int:
     return max(min(max_bins, summary.n_cells) if summary.is_exact else max_bins, MIN_BINS)
 
 
-def shared_bins(total: int, most: Sequence[int], worths: Sequence[float]) -> list[int]:
+def allocate_bins(total: int, most: Sequence[int], bin_values: Sequence[float]) -> list[int]:
     """Return how many bins each column gets of a total: half of them evenly, half by worth, to each what it can use.
 
     >>> shared_bins(100, [255, 255, 10], [3.0, 1.0, 1.0])
     [57, 33, 10]
     """
     checked_total(total, len(most))
-    limit, worth_of = np.array(most, np.float64), np.array(worths)
+    limit, worth_of = np.array(most, np.float64), np.array(bin_values)
     if limit.sum() <= total:
         return list(most)
     share = np.full(len(most), 1 / len(most))

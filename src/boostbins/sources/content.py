@@ -18,8 +18,8 @@ from typing import Any, BinaryIO, NamedTuple
 STDIN = "-"
 
 _HEAD = 64 * 1024  # bytes that tell what a file is, and what a CSV looks like
-_MOST_NESTED = 3  # compressions, one in the other
-_MOST_UNPACKED = 2**31  # bytes that are held
+_MAX_NESTED = 3  # compressions, one in the other
+_MAX_UNPACKED = 2**31  # bytes that are held
 
 
 class FileError(ValueError):
@@ -39,9 +39,9 @@ class Content(NamedTuple):
         """Return the whole content, of a kind that cannot be read piece by piece; not without limit, if it unpacks."""
         if self.is_plain:
             return self.file.read()
-        data = self.file.read(_MOST_UNPACKED + 1)
-        if len(data) > _MOST_UNPACKED:
-            raise FileError(f"{self.name} unpacks to more than {_MOST_UNPACKED:,} bytes: unpack it first")
+        data = self.file.read(_MAX_UNPACKED + 1)
+        if len(data) > _MAX_UNPACKED:
+            raise FileError(f"{self.name} unpacks to more than {_MAX_UNPACKED:,} bytes: unpack it first")
         return data
 
 
@@ -60,8 +60,8 @@ def content_of(name: str) -> Iterator[Content]:
             (made for magic, made in _COMPRESSIONS.items() if _head(file).startswith(magic)), None
         ):
             n_layers += 1
-            if n_layers > _MOST_NESTED:
-                raise FileError(f"{shown} is compressed more than {_MOST_NESTED} times over: unpack it first")
+            if n_layers > _MAX_NESTED:
+                raise FileError(f"{shown} is compressed more than {_MAX_NESTED} times over: unpack it first")
             broken = f"{shown} is not a whole compressed file"
             with _said(broken):
                 file = _Layer.over(decompress(file, shown).read, broken)

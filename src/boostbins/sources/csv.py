@@ -8,13 +8,13 @@ from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 from boostbins import _core
-from boostbins._threads import checked_threads, in_order
+from boostbins._threads import checked_threads, map_ordered
 from boostbins.sources.content import Content, FileError, first_line
 
-_LEAST_BLOCK, _MOST_BLOCK = 2**20, 2**23  # bytes that are parsed together
+_MIN_BLOCK, _MAX_BLOCK = 2**20, 2**23  # bytes that are parsed together
 _VALUES = 2**21  # of a block, about
 _LONGEST = 2**26  # bytes that a record may have
-_MOST_AT_ONCE = 4  # blocks
+_MAX_AT_ONCE = 4  # blocks
 _MISSING = ("?", ".", "None", "none")  # beside those that Arrow knows: nothing, NA, NaN, null and the like
 
 
@@ -114,8 +114,8 @@ class CsvFile:
     def _all_parsed(
         self, content: Content, columns: Sequence[str], texts: Collection[str]
     ) -> Iterator[tuple[Block, Any]]:
-        n_threads = min(checked_threads(None), _MOST_AT_ONCE)
-        return in_order(lambda block: (block, self._parsed(block, columns, texts)), self._blocks(content), n_threads)
+        n_threads = min(checked_threads(None), _MAX_AT_ONCE)
+        return map_ordered(lambda block: (block, self._parsed(block, columns, texts)), self._blocks(content), n_threads)
 
     def _blocks(self, content: Content) -> Iterator[Block]:
         """Yield the file in pieces that end where a record does."""
@@ -201,7 +201,7 @@ def dates_alike(table: Any) -> Any:
 def _block_size(head: bytes) -> int:
     """Return how many bytes have about so many values as are to be parsed together."""
     separators = sum(head.count(sign) for sign in b",;\t|\n\r")
-    return min(max(_VALUES * len(head) // max(separators, 1), _LEAST_BLOCK), _MOST_BLOCK)
+    return min(max(_VALUES * len(head) // max(separators, 1), _MIN_BLOCK), _MAX_BLOCK)
 
 
 def _lines(text: bytes, end: int) -> int:

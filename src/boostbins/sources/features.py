@@ -21,7 +21,7 @@ Notes = list[str]
 _DISTINCT_SHARE = 0.5  # a text that differs in more than this share of the rows is no category
 
 
-def taken_out(X: Any, y: Any, weight: Any) -> tuple[Any, Any, Any]:
+def split_target(X: Any, y: Any, weight: Any) -> tuple[Any, Any, Any]:
     """Return the features, the target and the weights, the latter two taken out of the table where they are names."""
     names = [name for name in (y, weight) if isinstance(name, str)]
     if not names:

@@ -11,7 +11,7 @@ from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from boostbins._threads import in_order
+from boostbins._threads import map_ordered
 from boostbins.sources.content import (
     STDIN,
     Content,
@@ -26,9 +26,9 @@ from boostbins.sources.content import (
 from boostbins.sources.csv import CsvFile
 
 _BATCH = 2**26  # bytes of a batch, as float64
-_LEAST_PIECE, _MOST_PIECE = 2**12, 2**18  # bytes of a column in a file
-_FEWEST_ROWS = 2**15
-_MOST_ROWS = 2**20
+_MIN_PIECE, _MAX_PIECE = 2**12, 2**18  # bytes of a column in a file
+_MIN_ROWS = 2**15
+_MAX_ROWS = 2**20
 _ROWS_AT_A_VISIT = 2**18  # of a column that is read by itself: its counts come into the cache once for all of them
 _GROUPS_AT_ONCE = 2  # row groups that are read at the same time, where each is a batch
 
@@ -41,7 +41,7 @@ class Chunk(NamedTuple):
     where: str
 
 
-class Unread(NamedTuple):
+class LazyRowGroups(NamedTuple):
     """Rows of a file, of which columns are read when they are asked for; by any thread."""
 
     empty: Any  # Arrow's table, without its rows
@@ -64,7 +64,7 @@ def as_table(data: Any) -> Any:
 
 def rows_at_once(n_columns: int) -> int:
     """Return how many rows of so many columns make a chunk."""
-    return min(max(_BATCH // (8 * max(n_columns, 1)), _FEWEST_ROWS), _MOST_ROWS)
+    return min(max(_BATCH // (8 * max(n_columns, 1)), _MIN_ROWS), _MAX_ROWS)
 
 
 # ---- files
@@ -125,19 +125,20 @@ def _family(kind: Any) -> str:
     return "numbers" if is_number else "text" if types.is_string(kind) or types.is_large_string(kind) else str(kind)
 
 
-def as_told(data: Any, columns: Sequence[str], kinds: Mapping[str, Any]) -> Any:
+def conform_to_schema(data: Any, columns: Sequence[str], kinds: Mapping[str, Any]) -> Any:
     """Return an Arrow table of some columns; those that are all missing here have the type of the others."""
     import pyarrow
 
-    if isinstance(data, Unread):
+    if isinstance(data, LazyRowGroups):
         return data._replace(
-            empty=as_told(data.empty, columns, kinds), read=lambda some: as_told(data.read(some), some, kinds)
+            empty=conform_to_schema(data.empty, columns, kinds),
+            read=lambda some: conform_to_schema(data.read(some), some, kinds),
         )
     table = as_table(data).select(list(columns))
-    for place, field in enumerate(table.schema):
+    for index, field in enumerate(table.schema):
         if pyarrow.types.is_null(field.type):
             kind = kinds.get(field.name, pyarrow.float64())
-            table = table.set_column(place, field.name, table.column(place).cast(kind))
+            table = table.set_column(index, field.name, table.column(index).cast(kind))
     return table
 
 
@@ -231,7 +232,7 @@ def _parquet(name: str, state: tuple[int, int, int]) -> File:
             metadata=metadata,
             pre_buffer=False,
             page_checksum_verification=True,
-            buffer_size=min(max(_BATCH // n_columns, _LEAST_PIECE), _MOST_PIECE) if most > _BATCH else 0,
+            buffer_size=min(max(_BATCH // n_columns, _MIN_PIECE), _MAX_PIECE) if most > _BATCH else 0,
         )
 
     def where(groups: range) -> str:
@@ -265,7 +266,7 @@ def _parquet(name: str, state: tuple[int, int, int]) -> File:
         chosen = list(columns)
         if max(rows, default=0) > rows_at_once(len(chosen)):  # Arrow's own threads read its columns
             return chain.from_iterable(batches(group, chosen) for group in range(n_groups))
-        whole = in_order(lambda group: list(batches(group, chosen)), range(n_groups), _GROUPS_AT_ONCE)
+        whole = map_ordered(lambda group: list(batches(group, chosen)), range(n_groups), _GROUPS_AT_ONCE)
         return chain.from_iterable(whole)
 
     def read(groups: range, columns: Sequence[str]) -> Any:
@@ -284,12 +285,12 @@ def _parquet(name: str, state: tuple[int, int, int]) -> File:
     def by_column(_: Sequence[str]) -> Iterator[Chunk]:
         for groups in _runs(rows, _ROWS_AT_A_VISIT):
             n_rows = sum(rows[i] for i in groups)
-            unread = Unread(schema.empty_table(), n_rows, partial(read, groups))
+            unread = LazyRowGroups(schema.empty_table(), n_rows, partial(read, groups))
             yield Chunk(unread, size_of(before[groups[0]], before[groups[-1] + 1]), where(groups))
 
     # With fewer rows a column is a small piece of the file, and a disk is slow to find many of those; with more, one
     # column is more than a batch.
-    worth_it = _FEWEST_ROWS <= max(rows, default=0) <= _BATCH // 8
+    worth_it = _MIN_ROWS <= max(rows, default=0) <= _BATCH // 8
     return File(name, schema, 0, chunks, by_column if worth_it else None)
 
 

@@ -19,15 +19,24 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from boostbins._threads import ahead
+from boostbins._threads import prefetch
 from boostbins.sources.content import STDIN, FileError, expanded, first_line
-from boostbins.sources.files import Chunk, Unread, as_table, as_told, columns_of, kinds_of, opened_file, rows_at_once
-from boostbins.sources.table import Column, NonNumeric, Table, dense, float_values, read_table, unread_table
+from boostbins.sources.files import (
+    Chunk,
+    LazyRowGroups,
+    as_table,
+    columns_of,
+    conform_to_schema,
+    kinds_of,
+    opened_file,
+    rows_at_once,
+)
+from boostbins.sources.table import Column, NonNumeric, Table, dense, float_values, lazy_table, read_table
 from boostbins.sources.values import Floats, real_numbers
 
 _ROWS_TOGETHER = 2**15  # of small batches
 
-RowNumbers: TypeAlias = str | ArrayLike | None
+PerRow: TypeAlias = str | ArrayLike | None
 """A number per row: the name of a column, or an array."""
 
 
@@ -62,7 +71,7 @@ class Stream:
     def batches(
         self,
         columns: Sequence[str] | None = None,
-        beside: Mapping[str, RowNumbers] | None = None,
+        per_row: Mapping[str, PerRow] | None = None,
         *,
         non_numeric: NonNumeric = "error",
         dates_as_numbers: bool = False,
@@ -83,7 +92,7 @@ class Stream:
             Whether a column may be read no sooner than a batch's table is asked for it, and each time that it is.
         """
         check_names(columns)
-        given = {argument: value for argument, value in (beside or {}).items() if value is not None}
+        given = {argument: value for argument, value in (per_row or {}).items() if value is not None}
         named = {argument: value for argument, value in given.items() if isinstance(value, str)}
         arrays = {argument: _array(value, argument) for argument, value in given.items() if argument not in named}
         wanted = None
@@ -96,15 +105,15 @@ class Stream:
         names: tuple[str, ...] | None = None
         start = 0
         chunks = ((by_column and self.by_column) or self.chunks)(wanted)
-        for data, size, where in ahead(chunks) if self.ours else chunks:
+        for data, size, where in prefetch(chunks) if self.ours else chunks:
             try:
                 if _n_rows(data) == 0:
                     continue
-                if isinstance(data, Unread):
-                    empty, numbers = _taken_apart_unread(data, named)
-                    table = unread_table(empty, data.num_rows, data.read_one, non_numeric, dates_as_numbers)
+                if isinstance(data, LazyRowGroups):
+                    empty, numbers = _split_lazy_columns(data, named)
+                    table = lazy_table(empty, data.num_rows, data.read_one, non_numeric, dates_as_numbers)
                 else:
-                    data, numbers = taken_apart(as_table(data), named)
+                    data, numbers = split_columns(as_table(data), named)
                     if columns is not None:
                         data = selected(data, [name for name in columns if name not in named.values()])
                     table = read_table(data, non_numeric=non_numeric, dates_as_numbers=dates_as_numbers)
@@ -192,10 +201,10 @@ def joined(batches: Iterator[Batch]) -> Iterator[list[Batch]]:
         yield some
 
 
-def column_in(some: Sequence[Batch], i: int, seen: Callable[[Column], Column] | None) -> NDArray[Any]:
+def column_in(some: Sequence[Batch], i: int, view: Callable[[Column], Column] | None) -> NDArray[Any]:
     """Return a column of some batches."""
     columns = [batch.table.read(i) for batch in some]
-    parts = [dense(column if seen is None else seen(column)) for column in columns]
+    parts = [dense(column if view is None else view(column)) for column in columns]
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
@@ -248,7 +257,9 @@ def _n_rows(data: Any) -> int:
     return int(shape[0]) if shape else len(data[0]) if isinstance(data, list | tuple) and data else 1
 
 
-def taken_apart(data: Any, named: Mapping[str, str], texts: Sequence[str] = ()) -> tuple[Any, dict[str, NDArray[Any]]]:
+def split_columns(
+    data: Any, named: Mapping[str, str], texts: Sequence[str] = ()
+) -> tuple[Any, dict[str, NDArray[Any]]]:
     """Return a table without the columns that stand beside the others, and these; of `texts`, they may be so."""
     if not named:
         return data, {}
@@ -276,12 +287,12 @@ def taken_apart(data: Any, named: Mapping[str, str], texts: Sequence[str] = ()) 
     return frame.drop(list(dict.fromkeys(named.values()))).to_native(), numbers
 
 
-def _taken_apart_unread(data: Unread, named: Mapping[str, str]) -> tuple[Any, dict[str, Floats]]:
+def _split_lazy_columns(data: LazyRowGroups, named: Mapping[str, str]) -> tuple[Any, dict[str, Floats]]:
     """Return a chunk's table, still without rows, without the columns that stand beside the others, and these."""
     if not named:
         return data.empty, {}
-    beside = list(dict.fromkeys(named.values()))
-    return data.empty.drop_columns(beside), taken_apart(data.read(beside), named)[1]
+    per_row = list(dict.fromkeys(named.values()))
+    return data.empty.drop_columns(per_row), split_columns(data.read(per_row), named)[1]
 
 
 def selected(data: Any, columns: Sequence[str]) -> Any:
@@ -331,7 +342,7 @@ def _of_arrow(X: Any) -> Stream | None:
         names = tuple(columns_of(X.schema, "X"))
         kinds = kinds_of([(X.schema, "X")], names)
         return Stream(
-            lambda columns: (Chunk(as_told(b, columns or names, kinds), b.nbytes, "X") for b in X),
+            lambda columns: (Chunk(conform_to_schema(b, columns or names, kinds), b.nbytes, "X") for b in X),
             names,
             once=True,
             ours=False,  # it may read from an iterator of the user's
@@ -346,7 +357,7 @@ def _of_arrow(X: Any) -> Stream | None:
         rows = rows_at_once(len(chosen))
         try:
             for batch in X.to_batches(columns=chosen, batch_size=rows, batch_readahead=1, fragment_readahead=1):
-                yield Chunk(as_told(batch, chosen, kinds), batch.nbytes, "X")
+                yield Chunk(conform_to_schema(batch, chosen, kinds), batch.nbytes, "X")
         except (pyarrow.ArrowException, OSError) as error:
             raise FileError(f"X cannot be read: {first_line(error)}") from None
 
@@ -365,7 +376,7 @@ def _of_files(paths: Sequence[str]) -> Stream:
         kinds = kinds_of(schemas, chosen)
         for file in files:
             for data, size, where in ((by_column and file.by_column) or file.chunks)(chosen):
-                yield Chunk(as_told(data, chosen, kinds), size, where)
+                yield Chunk(conform_to_schema(data, chosen, kinds), size, where)
 
     return Stream(
         chunks,

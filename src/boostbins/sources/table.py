@@ -50,7 +50,7 @@ class Table:
     read: Callable[[int], Column]
     in_memory: bool = False  # whether `read` only gives a view of an array
     array: NDArray[Any] | None = None  # that holds all columns, where there is one
-    places: tuple[int, ...] = ()  # of the columns in the table that was read, where some were left out
+    feature_indices: tuple[int, ...] = ()  # of the columns in the table that was read, where some were left out
 
     def __len__(self) -> int:
         return len(self.names)
@@ -73,29 +73,29 @@ class Table:
         return replace(
             self,
             names=tuple(self.names[i] for i in columns),
-            places=tuple(self.places[i] for i in columns),
+            feature_indices=tuple(self.feature_indices[i] for i in columns),
             read=lambda i: self.read(columns[i]),
             array=None,
         )
 
     def renamed(self, names: Sequence[str], named: bool = True) -> Table:
         """Return the columns with other names, those of all columns of the table that was read."""
-        return replace(self, names=tuple(names[place] for place in self.places), named=named)
+        return replace(self, names=tuple(names[index] for index in self.feature_indices), named=named)
 
-    def leaving_out(self, places: Collection[int]) -> Table:
+    def leaving_out(self, feature_indices: Collection[int]) -> Table:
         """Return the columns that are not at these places of the table that was read."""
-        if not places:
+        if not feature_indices:
             return self
-        return self.chosen([i for i, place in enumerate(self.places) if place not in places])
+        return self.chosen([i for i, index in enumerate(self.feature_indices) if index not in feature_indices])
 
     def copied(self) -> Table:
         """Return the columns in memory of their own."""
         columns = [self.read(i).copy() for i in range(len(self))]
         return replace(self, read=columns.__getitem__, in_memory=False, array=None)
 
-    def seen(self, as_: Callable[[Column], Column]) -> Table:
-        """Return the columns as a library sees them, converted when read."""
-        return replace(self, read=lambda i: as_(self.read(i)), in_memory=False, array=None)
+    def map(self, view: Callable[[Column], Column]) -> Table:
+        """Return the columns as a library sees them: each is converted when it is read."""
+        return replace(self, read=lambda i: view(self.read(i)), in_memory=False, array=None)
 
 
 def as_float32(column: Column) -> Column:
@@ -163,7 +163,7 @@ def read_table(X: Any, *, non_numeric: NonNumeric = "error", dates_as_numbers: b
     return table
 
 
-def unread_table(
+def lazy_table(
     X: Any, n_rows: int, read: Callable[[str], Any], non_numeric: NonNumeric, dates_as_numbers: bool
 ) -> Table:
     """Return the columns of an Arrow table that is not in memory: each is read when it is asked for.
@@ -201,7 +201,7 @@ def _checked(table: Table, non_numeric: NonNumeric) -> Table:
     if len(set(table.names)) < len(table.names):
         twice = next(name for name in table.names if table.names.count(name) > 1)
         raise ValueError(f"X has more than one column named {twice!r}: rename one of them")
-    return table if table.places else replace(table, places=tuple(range(len(table))))
+    return table if table.feature_indices else replace(table, feature_indices=tuple(range(len(table))))
 
 
 def is_sparse(X: Any) -> bool:
@@ -244,8 +244,8 @@ def _from_columns(names: list[str], columns: list[Any], *, named: bool) -> Table
             raise type(error)(f"X, column {name!r}: {error}") from None
     lengths = {len(a) for a in arrays}
     if len(lengths) > 1:
-        each = ", ".join(f"{name!r} {len(a)}" for name, a in zip(names[:5], arrays, strict=False))
-        raise ValueError(f"X's columns must have one length, got {each}")
+        map_threads = ", ".join(f"{name!r} {len(a)}" for name, a in zip(names[:5], arrays, strict=False))
+        raise ValueError(f"X's columns must have one length, got {map_threads}")
     return Table(tuple(names), max(lengths, default=0), named, lambda i: arrays[i], in_memory=True)
 
 
@@ -283,12 +283,12 @@ def _from_frame(X: Any, non_numeric: NonNumeric, dates_as_numbers: bool) -> Tabl
     if isinstance(frame, nw.Series):
         frame = frame.alias(str(frame.name or "x0")).to_frame()
     kept: list[str] = []
-    places: list[int] = []
-    for place, (name, dtype) in enumerate(frame.schema.items()):
+    feature_indices: list[int] = []
+    for index, (name, dtype) in enumerate(frame.schema.items()):
         is_number = dtype.is_numeric() or dtype == nw.Boolean or (dtype.is_temporal() and dates_as_numbers)
         if is_number or (dtype == nw.Unknown and _is_null(frame.get_column(name))):
             kept.append(name)
-            places.append(place)
+            feature_indices.append(index)
         elif non_numeric == "error" or dtype.is_temporal():
             way_out = (
                 "convert it to numbers that mean something, or pass dates_as_numbers=True to fit_bins"
@@ -300,7 +300,7 @@ def _from_frame(X: Any, non_numeric: NonNumeric, dates_as_numbers: bool) -> Tabl
     def read(i: int) -> NDArray[Any]:
         return _numbers(frame.get_column(kept[i]), kept[i], dates_as_numbers)
 
-    return Table(tuple(str(name) for name in kept), len(frame), True, read, places=tuple(places))
+    return Table(tuple(str(name) for name in kept), len(frame), True, read, feature_indices=tuple(feature_indices))
 
 
 def _numbers(series: Any, name: str, dates_as_numbers: bool) -> NDArray[Any]:

@@ -13,10 +13,10 @@ Floats: TypeAlias = NDArray[np.float64]
 Targets: TypeAlias = NDArray[np.float64] | NDArray[np.bool_]
 """Of shape (rows, targets). Whether a row is of a class takes a byte, not eight."""
 
-MOST_TARGETS = 16
+MAX_TARGETS = 16
 """Numbers per row that a target may have; as the kernels have it."""
 
-_MOST_WEIGHT = np.finfo(np.float64).max / 2
+_MAX_WEIGHT = np.finfo(np.float64).max / 2
 
 _KERNEL_TYPES = ("?", "b", "h", "i", "l", "q", "B", "H", "I", "L", "Q", "f", "d")
 
@@ -51,7 +51,7 @@ def checked_weight(weight: ArrayLike, n_rows: int, name: str) -> Floats:
 
 def check_total(total: float, name: str) -> None:
     """Refuse weights whose sum is infinite, or would be if it were added up in another order."""
-    if not total <= _MOST_WEIGHT:
+    if not total <= _MAX_WEIGHT:
         raise ValueError(f"{name} adds up to infinity: divide it by its maximum")
 
 
@@ -76,8 +76,8 @@ def checked_target(target: ArrayLike, n_rows: int, name: str) -> Targets:
         raise ValueError(f"{name} must have one entry per row, shape ({n_rows},), got {values.shape}")
     if values.ndim == 1:
         values = values[:, None]
-    if not 1 <= values.shape[1] <= MOST_TARGETS:
-        raise ValueError(f"{name} must have 1 to {MOST_TARGETS} numbers per row, got {values.shape[1]}")
+    if not 1 <= values.shape[1] <= MAX_TARGETS:
+        raise ValueError(f"{name} must have 1 to {MAX_TARGETS} numbers per row, got {values.shape[1]}")
     if values.dtype == bool:
         return np.ascontiguousarray(values)
     if values.dtype.kind in "OSUT":
@@ -135,9 +135,9 @@ def numbered_classes(numbers: NDArray[Any], n_classes: int, name: str) -> NDArra
         )
     if n_classes <= 2:
         return numbers.astype(np.bool_)[:, None]
-    place = np.minimum(numbers.astype(np.intp), MOST_TARGETS - 1)
-    targets = np.zeros((len(numbers), min(n_classes, MOST_TARGETS)), np.bool_)
-    targets[np.arange(len(numbers)), place] = True
+    index = np.minimum(numbers.astype(np.intp), MAX_TARGETS - 1)
+    targets = np.zeros((len(numbers), min(n_classes, MAX_TARGETS)), np.bool_)
+    targets[np.arange(len(numbers)), index] = True
     return targets
 
 

@@ -123,8 +123,8 @@ def represent(df: Any, bins: Bins) -> Any:
     vectors = {name.rpartition("[")[0] for name in bins.names}
     flat, elements = flattened(frame, [name for name in frame.columns if name in vectors])
     check_columns(flat, bins.names, "bins")
-    settled = Bins([floor32(cuts) for cuts in bins.cuts], bins.names)
-    return packed(represented_frame(flat, settled, low), frame.columns, elements)
+    native = Bins([floor32(cuts) for cuts in bins.cuts], bins.names)
+    return packed(represented_frame(flat, native, low), frame.columns, elements)
 
 
 # ---- what is asked of a frame
@@ -135,7 +135,7 @@ class Source(NamedTuple):
 
     frame: Any
     names: tuple[str, ...]
-    beside: dict[str, str]  # by argument: the names of weights and targets
+    per_row: dict[str, str]  # by argument: the names of weights and targets
     dates_as_numbers: bool = False
 
 
@@ -177,16 +177,18 @@ def _source(
     frame = checked_frame(df)
     if isinstance(columns, str):
         raise TypeError(f"columns must be a list of names, got {columns!r}")
-    beside = {argument: name for argument, name in {"sample_weight": sample_weight, "y": y}.items() if name is not None}
-    for argument, name in beside.items():
+    per_row = {
+        argument: name for argument, name in {"sample_weight": sample_weight, "y": y}.items() if name is not None
+    }
+    for argument, name in per_row.items():
         if not isinstance(name, str):
             raise TypeError(f"{argument} must be the name of a column, got a {type(name).__name__}")
         check_columns(frame, [name], argument)
-    chosen = [name for name in (frame.columns if columns is None else columns) if name not in beside.values()]
+    chosen = [name for name in (frame.columns if columns is None else columns) if name not in per_row.values()]
     check_columns(frame, chosen, "columns")
-    frame, elements = flattened(frame.select(*map(quoted, dict.fromkeys([*chosen, *beside.values()]))), chosen)
+    frame, elements = flattened(frame.select(*map(quoted, dict.fromkeys([*chosen, *per_row.values()]))), chosen)
     chosen = [element for name in chosen for element in elements.get(name, [name])]
-    return Source(frame, _numeric(frame, chosen, non_numeric, dates_as_numbers), beside, dates_as_numbers)
+    return Source(frame, _numeric(frame, chosen, non_numeric, dates_as_numbers), per_row, dates_as_numbers)
 
 
 def _numeric(df: Any, names: Sequence[str], non_numeric: NonNumeric, dates_as_numbers: bool) -> tuple[str, ...]:
@@ -235,18 +237,18 @@ def _as_array(kind: Any, column: Any) -> Any:
 # ---- summaries, on the executors
 
 
-def summarized(source: Source, max_cells: int | None, seen: Sequence[Callable[[Column], Column]] = ()) -> TableSummary:
+def summarized(source: Source, max_cells: int | None, views: Sequence[Callable[[Column], Column]] = ()) -> TableSummary:
     """Return the summary of some columns of a frame, as a library sees them."""
-    frame, names, beside, dates_as_numbers = source
+    frame, names, per_row, dates_as_numbers = source
     if not names:
         return TableSummary([])
     numbered = [quoted(name).alias(f"x{i}") for i, name in enumerate(names)]  # mapInArrow takes no dots in names
-    rows = frame.select(*numbered, *(quoted(name).alias(argument) for argument, name in beside.items()))
-    if "sample_weight" in beside:
+    rows = frame.select(*numbered, *(quoted(name).alias(argument) for argument, name in per_row.items()))
+    if "sample_weight" in per_row:
         # Rows of no weight do not count. Where a partition has no others, it has no summary.
         rows = rows.where(~F.col("sample_weight").eqNullSafe(0))
     part = partial(
-        _of_partition, beside=tuple(beside), max_cells=max_cells, seen=seen, dates_as_numbers=dates_as_numbers
+        _of_partition, per_row=tuple(per_row), max_cells=max_cells, views=views, dates_as_numbers=dates_as_numbers
     )
     summaries = rows.mapInArrow(part, _SUMMARIES)
     for teams in (_TEAMS, 1):
@@ -255,7 +257,7 @@ def summarized(source: Source, max_cells: int | None, seen: Sequence[Callable[[C
         there = summaries.repartition("column", team).sortWithinPartitions("column", team, "part")
         summaries = there.mapInArrow(partial(_added_up, teams=teams), _SUMMARIES)
     found = {row["column"]: ColumnSummary.from_bytes(bytes(row["summary"])) for row in summaries.collect()}
-    if not found and "sample_weight" in beside and not frame.isEmpty():
+    if not found and "sample_weight" in per_row and not frame.isEmpty():
         raise ValueError("sample_weight is zero for every row: give some row a positive weight")
     if not found:
         raise ValueError("X has no rows")
@@ -265,9 +267,9 @@ def summarized(source: Source, max_cells: int | None, seen: Sequence[Callable[[C
 def _of_partition(
     batches: Iterator[Any],
     *,
-    beside: Sequence[str],
+    per_row: Sequence[str],
     max_cells: int | None,
-    seen: Sequence[Callable[[Column], Column]],
+    views: Sequence[Callable[[Column], Column]],
     dates_as_numbers: bool,
 ) -> Iterator[Any]:
     """Yield the summary of each column of a partition; nothing, if it has no rows."""
@@ -277,15 +279,15 @@ def _of_partition(
         return
 
     def as_seen(column: Column) -> Column:
-        for view in seen:
+        for view in views:
             column = view(column)
         return column
 
     stream = open_stream(chain([first], tables))
     assert stream is not None
-    rows = stream.batches(beside={argument: argument for argument in beside}, dates_as_numbers=dates_as_numbers)
+    rows = stream.batches(per_row={argument: argument for argument in per_row}, dates_as_numbers=dates_as_numbers)
     part = TaskContext.get().partitionId()
-    for column, summary in enumerate(summarize_stream(rows, max_cells=max_cells, n_threads=1, seen=as_seen)):
+    for column, summary in enumerate(summarize_stream(rows, max_cells=max_cells, n_threads=1, view=as_seen)):
         yield _record(column, part, summary)
 
 
@@ -318,7 +320,7 @@ def _record(column: int, part: int, summary: ColumnSummary) -> Any:
 # ---- values that stand for their bins, on the executors
 
 
-def represented_frame(df: Any, bins: Bins, low: Floats, seen: Sequence[Callable[[Column], Column]] = ()) -> Any:
+def represented_frame(df: Any, bins: Bins, low: Floats, views: Sequence[Callable[[Column], Column]] = ()) -> Any:
     """Return a frame with each value of the binned columns replaced by the least of its bin; cuts are float32."""
     names = df.columns
     numbers = [f"x{i}" for i in range(len(names))]  # mapInArrow takes no dots in names
@@ -327,23 +329,23 @@ def represented_frame(df: Any, bins: Bins, low: Floats, seen: Sequence[Callable[
         T.StructField(number, T.FloatType() if number in numbered.names else field.dataType)
         for number, field in zip(numbers, df.schema, strict=True)
     ]
-    stand_ins = partial(_represented, bins=numbered, low=low, seen=seen)
+    stand_ins = partial(_represented, bins=numbered, low=low, views=views)
     return df.toDF(*numbers).mapInArrow(stand_ins, T.StructType(fields)).toDF(*names)
 
 
 def _represented(
-    batches: Iterator[Any], *, bins: Bins, low: Floats, seen: Sequence[Callable[[Column], Column]]
+    batches: Iterator[Any], *, bins: Bins, low: Floats, views: Sequence[Callable[[Column], Column]]
 ) -> Iterator[Any]:
     for batch in batches:
         if not batch.num_rows:
             continue
         table = read_table(pyarrow.Table.from_batches([batch]).select(list(bins.names)))
-        for view in seen:
-            table = table.seen(view)
+        for view in views:
+            table = table.map(view)
         values = represented(table, bins, low)
         arrays = [
-            pyarrow.array(values[:, bins.names.index(name)]) if name in bins.names else batch.column(place)
-            for place, name in enumerate(batch.schema.names)
+            pyarrow.array(values[:, bins.names.index(name)]) if name in bins.names else batch.column(index)
+            for index, name in enumerate(batch.schema.names)
         ]
         yield pyarrow.RecordBatch.from_arrays(arrays, batch.schema.names)
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from boostbins.adapters.params import DEFAULT, FLAGS, checked_flag, cuts_are_ours
+from boostbins.adapters.params import BINNING_PARAMS, DEFAULT, check_binning_params, cuts_are_ours
 from boostbins.adapters.stand_ins import for_raw_values
 from boostbins.bins import Bins
 from boostbins.fit import cells_for
@@ -27,7 +27,7 @@ from boostbins.spark.frames import (
     represented_frame,
     summarized,
 )
-from boostbins.summary.ranges import Ranges, summarized_ranges
+from boostbins.summary.ranges import Ranges, ranges_of_summary
 from boostbins.xgboost.batches import bins_of_summary
 from boostbins.xgboost.features import MAX_BIN, obstacle_in
 from boostbins.xgboost.reference import last_thresholds
@@ -48,8 +48,8 @@ class _Training(NamedTuple):
 
     raw: Any  # the frame
     bins: Bins
-    extent: Ranges
-    places: list[int]  # of the bins' columns among the features
+    ranges: Ranges
+    feature_indices: list[int]  # of the bins' columns among the features
 
 
 class _Binned(_SparkXGBEstimator):
@@ -70,35 +70,35 @@ class _Binned(_SparkXGBEstimator):
 
     def _gen_xgb_params_dict(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         params = super()._gen_xgb_params_dict(*args, **kwargs)
-        return {name: value for name, value in params.items() if name not in FLAGS}
+        return {name: value for name, value in params.items() if name not in BINNING_PARAMS}
 
     def _fit(self, dataset: Any) -> Any:
         # Not the default that Spark keeps: of an estimator that was saved it is text like any other.
         bin_method = self.getOrDefault(self.bin_method) if self.isSet(self.bin_method) else DEFAULT
-        checked_flag(bin_method, None)
+        check_binning_params(bin_method, None)
         if not cuts_are_ours(bin_method, self._obstacle()):
             return super()._fit(dataset)
         self._prepare_input_columns_and_feature_prop(checked_frame(dataset))  # XGBoost's own words on the columns
         features = self.getOrDefault(self.features_cols) or [self.getOrDefault(self.featuresCol)]
-        beside = self._columns_beside()
-        check_columns(dataset, [*features, *beside.values()], "features_col")
-        for argument, name in beside.items():
+        per_row = self._columns_beside()
+        check_columns(dataset, [*features, *per_row.values()], "features_col")
+        for argument, name in per_row.items():
             if name in features:
                 raise ValueError(f"{argument}={name!r} is a feature too: give one of the two another name")
-        columns = [*features, *dict.fromkeys(beside.values())]
+        columns = [*features, *dict.fromkeys(per_row.values())]
         rows, elements = flattened(dataset.select(*map(quoted, columns)), features)
         names = [element for name in features for element in elements.get(name, [name])]
         kinds = self.getOrDefault("feature_types") or ["q"] * len(names)
-        places = [place for place, kind in enumerate(kinds) if kind != "c"]
-        binned = tuple(names[place] for place in places)
+        feature_indices = [index for index, kind in enumerate(kinds) if kind != "c"]
+        binned = tuple(names[index] for index in feature_indices)
 
-        seen: list[Callable[[Column], Column]] = [as_float32]
+        views: list[Callable[[Column], Column]] = [as_float32]
         if not np.isnan(missing := float(self.getOrDefault("missing"))):
-            seen.append(with_missing(float(np.float32(missing))))
-        bins, extent = self._bins(bin_method, rows, binned, beside, seen)
-        stand_ins = packed(represented_frame(rows, bins, extent.low, seen), columns, elements)
+            views.append(with_missing(float(np.float32(missing))))
+        bins, ranges = self._bins(bin_method, rows, binned, per_row, views)
+        stand_ins = packed(represented_frame(rows, bins, ranges.low, views), columns, elements)
         training = self.copy()  # so that what is only of this fit stays with it
-        training._training = _Training(dataset, bins, extent, places)
+        training._training = _Training(dataset, bins, ranges, feature_indices)
         model = super(_Binned, training)._fit(stand_ins)
         model.bins_ = bins
         return model
@@ -108,26 +108,26 @@ class _Binned(_SparkXGBEstimator):
         bin_method: str | Method | Bins,
         rows: Any,
         binned: tuple[str, ...],
-        beside: dict[str, str],
-        seen: Sequence[Callable[[Column], Column]],
+        per_row: dict[str, str],
+        views: Sequence[Callable[[Column], Column]],
     ) -> tuple[Bins, Ranges]:
         """Return the bins of the rows that are trained on, and their ranges."""
-        if "validation_indicator_col" in beside:
-            rows = rows.where(~quoted(beside["validation_indicator_col"]))
-        numbers = {"sample_weight": beside["weight_col"]} if "weight_col" in beside else {}
+        if "validation_indicator_col" in per_row:
+            rows = rows.where(~quoted(per_row["validation_indicator_col"]))
+        numbers = {"sample_weight": per_row["weight_col"]} if "weight_col" in per_row else {}
         total_bins = self.getOrDefault(self.total_bins)
         if needs_target(bin_method, total_bins):
-            numbers["y"] = beside["label_col"]
+            numbers["y"] = per_row["label_col"]
         max_bin = self.getOrDefault("max_bin")
         max_bin = MAX_BIN if max_bin is None else max_bin
-        summary = summarized(Source(rows, binned, numbers), cells_for(max_bin), seen)
+        summary = summarized(Source(rows, binned, numbers), cells_for(max_bin), views)
         for name, column in zip(summary.names, summary, strict=True):
             if column.negative_infinite or column.positive_infinite:
                 raise ValueError(
                     f"column {name!r} holds infinite values, or ones beyond float32, which XGBoost does not take: make "
                     f"them null, or clip them"
                 )
-        return bins_of_summary(bin_method, summary, max_bin, total_bins), summarized_ranges(summary)
+        return bins_of_summary(bin_method, summary, max_bin, total_bins), ranges_of_summary(summary)
 
     def _obstacle(self) -> str:
         """Return what takes no cuts of ours, as `cuts_are_ours` is told."""
@@ -168,9 +168,9 @@ class _Binned(_SparkXGBEstimator):
 
     def _convert_to_sklearn_model(self, booster: bytearray, config: str) -> Any:
         if self._training is not None:
-            _, bins, extent, places = self._training
-            above = last_thresholds(extent, bins)
-            booster = bytearray(for_raw_values(bytes(booster), bins, extent, above, places))
+            _, bins, ranges, feature_indices = self._training
+            above = last_thresholds(ranges, bins)
+            booster = bytearray(for_raw_values(bytes(booster), bins, ranges, above, feature_indices))
         return super()._convert_to_sklearn_model(booster, config)
 
 

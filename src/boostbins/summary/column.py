@@ -124,10 +124,10 @@ class ColumnSummary:
 
     def of_rows(self, n_rows: int) -> ColumnSummary:
         """Return the summary of so many equal rows, where this one is of a single row: all of them have its weight."""
-        cells, moments, level, sample, apart, apart_weight, span = self._state
+        cells, moments, level, sample, apart, special_weights, span = self._state
         missing, below, above = (n * n_rows for n in apart)
         counts = (missing, below, above)
-        weights = apart_weight if moments.shape[1] else (float(missing), float(below), float(above))
+        weights = special_weights if moments.shape[1] else (float(missing), float(below), float(above))
         return ColumnSummary._of(
             (cells * np.array([1, n_rows], np.uint64), moments, level, sample, counts, weights, span), self.max_cells
         )
@@ -184,7 +184,7 @@ class ColumnSummary:
         return self.count + sum(self._state[4])
 
     @property
-    def apart_weight(self) -> tuple[float, float, float]:
+    def special_weights(self) -> tuple[float, float, float]:
         """The weights of the rows with NaN, with -inf and with +inf: their numbers, if no weights were given."""
         return self._state[5]
 
@@ -306,9 +306,9 @@ class ColumnSummary:
 
     def to_bytes(self) -> bytes:
         """Return the summary as bytes, for `from_bytes`."""
-        cells, moments, level, sample, apart, apart_weight, span = self._state
+        cells, moments, level, sample, apart, special_weights, span = self._state
         sizes = (len(cells), moments.shape[1], len(sample), self.max_cells or 0)
-        head = _HEADER.pack(_MAGIC, _VERSION, *sizes, level, *apart, *apart_weight, *span)
+        head = _HEADER.pack(_MAGIC, _VERSION, *sizes, level, *apart, *special_weights, *span)
         arrays = (cells.astype("<u8"), moments.astype("<f8"), sample.astype("<u8"))
         body = head + b"".join(a.tobytes() for a in arrays)
         return body + struct.pack("<I", zlib.crc32(body))
@@ -430,10 +430,10 @@ def _guide(values: NDArray[Any]) -> Floats:
 
 def _checked(state: _core.State) -> _core.State:
     """Return a summary's state, frozen. Its sums must be finite: those of each of its parts may be, and theirs not."""
-    moments, apart_weight = state[1], state[5]
+    moments, special_weights = state[1], state[5]
     if moments.shape[1]:
         with np.errstate(over="ignore"):
-            check_total(float(moments[:, 0].sum()) + sum(apart_weight), "the rows' weight")
+            check_total(float(moments[:, 0].sum()) + sum(special_weights), "the rows' weight")
             check_squares(float(moments[:, -1].sum()))
     return _frozen(state)
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from boostbins._threads import each
+from boostbins._threads import map_threads
 from boostbins.sources.table import ROWS_AT_ONCE, SparseColumn, Table
 from boostbins.sources.values import Floats
 from boostbins.summary.table import TableSummary
@@ -21,7 +21,7 @@ class Ranges(NamedTuple):
     missing: NDArray[np.bool_]
 
 
-def ranges(table: Table, n_threads: int | None = None) -> Ranges:
+def ranges_of(table: Table, n_threads: int | None = None) -> Ranges:
     """Return the least and the greatest value of each column, and whether any is missing."""
     if table.array is not None and table.array.flags.c_contiguous:
         return _ranges_of_rows(table.array, n_threads)
@@ -39,12 +39,12 @@ def ranges(table: Table, n_threads: int | None = None) -> Ranges:
             missing = missing or bool(np.isnan(column.rest))
         return low, high, missing
 
-    found = each(of_column, range(len(table)), n_threads)
+    found = map_threads(of_column, range(len(table)), n_threads)
     low, high, missing = zip(*found, strict=True) if found else ((), (), ())
     return Ranges(np.array(low, np.float64), np.array(high, np.float64), np.array(missing, np.bool_))
 
 
-def summarized_ranges(summary: TableSummary) -> Ranges:
+def ranges_of_summary(summary: TableSummary) -> Ranges:
     """Return the ranges of a table that is summarized, infinities included; rows of weight 0 are not seen."""
     low = [c.min if c.n_cells else np.nan for c in summary]
     high = [c.max if c.n_cells else np.nan for c in summary]
@@ -70,7 +70,7 @@ def _ranges_of_rows(array: NDArray[Any], n_threads: int | None) -> Ranges:
             low, high = np.fmin.reduce(rows, axis=0), np.fmax.reduce(rows, axis=0)
         return low, high, missing
 
-    low, high, missing = zip(*each(of_rows, range(0, len(array), ROWS_AT_ONCE), n_threads), strict=True)
+    low, high, missing = zip(*map_threads(of_rows, range(0, len(array), ROWS_AT_ONCE), n_threads), strict=True)
     return Ranges(
         np.fmin.reduce(low).astype(np.float64), np.fmax.reduce(high).astype(np.float64), np.any(missing, axis=0)
     )

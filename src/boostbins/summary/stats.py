@@ -10,7 +10,7 @@ import numpy as np
 from boostbins.sources.values import Floats, real_numbers
 from boostbins.summary.column import ColumnSummary, run_means
 
-_MOST = np.finfo(np.float64).max
+_MAX = np.finfo(np.float64).max
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,9 @@ def bin_stats(summary: ColumnSummary, cuts: Floats) -> BinStats:
         total = np.add.reduceat(weight, first[held])
         center = run_means(middle, weight, first[held])
         with np.errstate(over="ignore"):
-            square = np.minimum((middle - center[which]) ** 2 + (high - low) ** 2 / 12, _MOST)
-            spread = np.minimum(np.add.reduceat(weight / total[which] * square, first[held]), _MOST)
-    missing, below, above = summary.apart_weight
+            square = np.minimum((middle - center[which]) ** 2 + (high - low) ** 2 / 12, _MAX)
+            spread = np.minimum(np.add.reduceat(weight / total[which] * square, first[held]), _MAX)
+    missing, below, above = summary.special_weights
     weights, variance = np.zeros(len(first)), np.zeros(len(first))
     weights[held], variance[held] = total, spread
     weights[0] += below

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from boostbins._atomic import whole_file
-from boostbins._threads import WORTH_THREADS, Progress, checked_threads, each
+from boostbins._atomic import atomic_write
+from boostbins._threads import WORTH_THREADS, Progress, checked_threads, map_threads
 from boostbins.sources.stream import Batch, column_in, joined, numbers_in
 from boostbins.sources.table import Column, SparseColumn, Table
 from boostbins.sources.values import Floats, Targets, checked_target, checked_weight, numbered_classes
@@ -143,7 +143,7 @@ class TableSummary:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the summary to a file: whole, or not at all."""
-        with whole_file(path) as file:
+        with atomic_write(path) as file:
             file.write_bytes(self.to_bytes())
 
     @classmethod
@@ -181,7 +181,7 @@ def summarize_table(
     n_threads: int | None = None,
 ) -> TableSummary:
     """Return the summary of a table; weights and targets are checked already."""
-    columns = each(
+    columns = map_threads(
         lambda i: summarize_column(table, i, weight, target, max_cells=max_cells), range(len(table)), n_threads
     )
     return TableSummary(columns, table.names)
@@ -224,7 +224,7 @@ def summarize_stream(
     n_threads: int | None = None,
     progress: Progress | None = None,
     size: int = 0,
-    seen: Callable[[Column], Column] | None = None,
+    view: Callable[[Column], Column] | None = None,
 ) -> TableSummary:
     """Return the summary of all batches.
 
@@ -239,7 +239,7 @@ def summarize_stream(
         As for `summarize`.
     size : int
         Of the whole stream, for `progress`.
-    seen : function, optional
+    view : function, optional
         How a library sees a column.
     """
     threads = checked_threads(n_threads)
@@ -255,13 +255,13 @@ def summarize_stream(
         columns = columns or [GrowingSummary(max_cells) for _ in names]
 
         def add(i: int) -> None:
-            columns[i].add(column_in(some, i, seen), weights, targets)  # noqa: B023 (done before the next)
+            columns[i].add(column_in(some, i, view), weights, targets)  # noqa: B023 (done before the next)
 
-        each(add, range(len(names)), threads if n_rows >= WORTH_THREADS else 1)
+        map_threads(add, range(len(names)), threads if n_rows >= WORTH_THREADS else 1)
         done += sum(batch.size for batch in some)
         if progress is not None:
             progress(done, max(size, done), some[-1].where)
-    summary = TableSummary(each(lambda i: columns[i].summary(), range(len(names)), threads), names)
+    summary = TableSummary(map_threads(lambda i: columns[i].summary(), range(len(names)), threads), names)
     if len(summary) and summary.n_rows == 0:
         raise ValueError(f"{weight} is zero for every row: give some row a positive weight")
     return summary

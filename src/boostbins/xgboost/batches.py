@@ -11,14 +11,14 @@ import numpy as np
 
 from boostbins._threads import Progress
 from boostbins.adapters.params import BinMethod, threads_of
-from boostbins.adapters.requested import IN_FLOAT32, check_budgets, summarized_bins, target_of
+from boostbins.adapters.requested import FLOAT32, check_budgets, summarized_bins, target_of
 from boostbins.adapters.two_pass import Rows
 from boostbins.bins import Bins
 from boostbins.fit import cells_for
 from boostbins.methods import Method, needs_target
-from boostbins.sources.stream import Batch, RowNumbers, Stream
+from boostbins.sources.stream import Batch, PerRow, Stream
 from boostbins.sources.values import Floats
-from boostbins.summary.ranges import Ranges, ranges
+from boostbins.summary.ranges import Ranges, ranges_of
 from boostbins.summary.table import TableSummary, summarize_stream
 from boostbins.xgboost._native import xgb
 from boostbins.xgboost.features import (
@@ -57,14 +57,14 @@ class Streamed:
     def __init__(
         self,
         stream: Stream,
-        label: RowNumbers,
+        label: PerRow,
         columns: Sequence[str] | None,
         asked: Asked,
         kwargs: dict[str, Any],
         progress: Progress | None,
     ) -> None:
         self.options = dict(kwargs)
-        beside = {"label": label, **{name: self.options.pop(name, None) for name in ("weight", "base_margin")}}
+        per_row = {"label": label, **{name: self.options.pop(name, None) for name in ("weight", "base_margin")}}
         if odd := [name for name in NOT_IN_BATCHES if self.options.pop(name, None) is not None]:
             raise ValueError(f"{odd[0]} cannot be given for data that comes in batches: load it, and give a table")
         missing = self.options.get("missing")
@@ -74,14 +74,14 @@ class Streamed:
         if self.ref is not None:
             self.bins = getattr(self.ref, "bins_", None)
             columns = self.ref.feature_names if columns is None else columns
-        self.rows = Rows(stream, columns, beside, seen_as(missing))
+        self.rows = Rows(stream, columns, per_row, seen_as(missing))
         if self.ref is None and asked.method is not None:
             check_budgets([self.max_bin - 1], f"max_bin={self.max_bin}")  # before anything is read
             n_threads = threads_of(self.options.get("nthread"))
             supervised = needs_target(asked.method, asked.total)
             summary = self.rows.summarize(self.max_bin, n_threads, progress, supervised, asked.n_classes)
             self.bins = bins_of_summary(asked.method, summary, self.max_bin, asked.total, n_threads)
-            values = reference_columns(range(len(summary)), self.bins, self.rows.extent)
+            values = reference_columns(range(len(summary)), self.bins, self.rows.ranges)
             names = list(summary.names) if self.rows.named else None
             self.ref = reference_matrix(
                 values, len(summary), self.max_bin, feature_names=names, nthread=self.options.get("nthread")
@@ -99,7 +99,7 @@ class Streamed:
         if self.bins is None:
             return
         if self.is_checked:
-            check_cuts(matrix, range(len(self.bins)), self.bins, self.rows.extent)
+            check_cuts(matrix, range(len(self.bins)), self.bins, self.rows.ranges)
         matrix.bins_ = self.bins
 
 
@@ -127,8 +127,8 @@ class Iterated:
     """A `DataIter` of the user's: what a first pass over it tells. The later ones are XGBoost's."""
 
     features: Features | None = None  # of all batches together
-    places: tuple[int, ...]
-    extent: Ranges
+    feature_indices: tuple[int, ...]
+    ranges: Ranges
     n_rows = 0
 
     def __init__(self, iterator: xgb.DataIter, asked: Asked, kwargs: dict[str, Any], progress: Progress | None) -> None:
@@ -150,12 +150,14 @@ class Iterated:
         if self.features is None:
             raise ValueError("data gave no rows: the DataIter's next() must hand over some with input_data")
         self.bins = bins_of_summary(asked.method, summary, self.max_bin, asked.total, n_threads)
-        self.reference = self.features.reference(reference_columns(self.places, self.bins, self.extent), self.max_bin)
+        self.reference = self.features.reference(
+            reference_columns(self.feature_indices, self.bins, self.ranges), self.max_bin
+        )
 
     def _looked_at(
         self, given: Iterator[dict[str, Any]], kwargs: dict[str, Any], supervised: bool, n_threads: int | None
     ) -> Iterator[Batch]:
-        extents = []
+        found_ranges = []
         for number, batch in enumerate(given):
             where = f"batch {number} of data"
             data = deepcopy(taken_by_quantile_matrices(batch["data"]))  # the next batch may be in the same memory
@@ -165,16 +167,21 @@ class Iterated:
             table = seen_by_xgboost(data, features.categorical, kwargs.get("missing"))
             numbers = _numbers_beside(batch, table.n_rows, supervised)
             if self.features is None:
-                self.features, self.places, names, beside = features, table.places, table.names, numbers.keys()
+                self.features, self.feature_indices, names, per_row = (
+                    features,
+                    table.feature_indices,
+                    table.names,
+                    numbers.keys(),
+                )
             self.features.add(features, where)
-            for odd in numbers.keys() ^ beside:  # XGBoost would take that of another batch
+            for odd in numbers.keys() ^ per_row:  # XGBoost would take that of another batch
                 raise ValueError(f"{where}: {odd} must come with all batches, or with none")
-            extents.append(ranges(table, n_threads))
+            found_ranges.append(ranges_of(table, n_threads))
             self.n_rows += table.n_rows
             yield Batch(replace(table, names=names), numbers, 0, where)
-        if extents:
-            low, high, missing = zip(*extents, strict=True)
-            self.extent = Ranges(np.fmin.reduce(low), np.fmax.reduce(high), np.any(missing, axis=0))
+        if found_ranges:
+            low, high, missing = zip(*found_ranges, strict=True)
+            self.ranges = Ranges(np.fmin.reduce(low), np.fmax.reduce(high), np.any(missing, axis=0))
 
     def check(self, matrix: Any) -> None:
         """Prove that the cuts are used, of the rows that they were found on, and note them."""
@@ -183,7 +190,7 @@ class Iterated:
                 f"data gave {self.n_rows:,} rows the first time, and {matrix.num_row():,} the next: after reset() a "
                 f"DataIter must give the same rows again"
             )
-        check_cuts(matrix, self.places, self.bins, self.extent)
+        check_cuts(matrix, self.feature_indices, self.bins, self.ranges)
         matrix.bins_ = self.bins
 
 
@@ -235,7 +242,7 @@ def bins_of_summary(
         summary,
         [max_bin - 1] * len(summary),
         total_bins=total_bins,
-        rule=IN_FLOAT32,
+        cut_format=FLOAT32,
         limit=f"max_bin={max_bin}",
         n_threads=n_threads,
     )

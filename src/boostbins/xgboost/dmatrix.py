@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from boostbins._threads import Progress
-from boostbins.adapters.params import DEFAULT, BinMethod, checked_flag, cuts_are_ours, threads_of
-from boostbins.adapters.requested import IN_FLOAT32, requested_bins
+from boostbins.adapters.params import DEFAULT, BinMethod, check_binning_params, cuts_are_ours, threads_of
+from boostbins.adapters.requested import FLOAT32, requested_bins
 from boostbins.adapters.two_pass import stream_of
 from boostbins.bins import Bins
 from boostbins.cache import BinCache
-from boostbins.summary.ranges import ranges
+from boostbins.summary.ranges import ranges_of
 from boostbins.xgboost._native import LIBRARY, xgb
 from boostbins.xgboost.batches import Asked, Iterated, Streamed, check_given_by_batches
 from boostbins.xgboost.features import (
@@ -87,7 +87,7 @@ class QuantileDMatrix(xgb.QuantileDMatrix):
         progress: Progress | None = None,
         **kwargs: Any,
     ) -> None:
-        checked_flag(bin_method, bin_cache)
+        check_binning_params(bin_method, bin_cache)
         stream = None if isinstance(data, xgb.DMatrix | xgb.DataIter) else stream_of(data)
         if bin_cache is not None and (stream is not None or isinstance(data, xgb.DataIter)):
             raise ValueError(
@@ -121,7 +121,7 @@ class QuantileDMatrix(xgb.QuantileDMatrix):
         n_threads = threads_of(kwargs.get("nthread"))
         features = Features(data, kwargs)
         table = seen_by_xgboost(data, features.categorical, kwargs.get("missing"))
-        extent = ranges(table, n_threads)
+        ranges = ranges_of(table, n_threads)
         bins = requested_bins(
             bin_method,
             table,
@@ -131,13 +131,13 @@ class QuantileDMatrix(xgb.QuantileDMatrix):
             n_classes=n_classes,
             bin_cache=bin_cache,
             total_bins=total_bins,
-            rule=IN_FLOAT32,
+            cut_format=FLOAT32,
             limit=f"max_bin={max_bin!r}",
             n_threads=n_threads,
         )
-        reference = features.reference(reference_columns(table.places, bins, extent), max_bin)
+        reference = features.reference(reference_columns(table.feature_indices, bins, ranges), max_bin)
         super().__init__(data, label, max_bin=max_bin, **{**kwargs, "ref": reference})
-        check_cuts(self, table.places, bins, extent)
+        check_cuts(self, table.feature_indices, bins, ranges)
         self.bins_ = bins
 
 
@@ -180,7 +180,7 @@ class ExtMemQuantileDMatrix(getattr(xgb, "ExtMemQuantileDMatrix", object)):  # t
     ) -> None:
         if LIBRARY.is_before("3"):
             raise ImportError(f"ExtMemQuantileDMatrix needs XGBoost 3, and {LIBRARY.version} is installed")
-        checked_flag(bin_method, None)
+        check_binning_params(bin_method, None)
         asked = Asked(bin_method, total_bins, n_classes, max_bin)
         if isinstance(data, xgb.DataIter):
             self._init_from_iterator(data, asked, {"label": label, **kwargs}, columns, cache, progress)
@@ -240,7 +240,7 @@ def from_native(dmatrix: xgb.DMatrix) -> Bins:
     if (bins := getattr(dmatrix, "bins_", None)) is not None:
         return Bins([used[p][: len(cuts)] for p, cuts in zip(used, bins.cuts, strict=True)], bins.names)
     names = dmatrix.feature_names
-    return Bins(used.values(), [f"x{place}" if names is None else names[place] for place in used])
+    return Bins(used.values(), [f"x{index}" if names is None else names[index] for index in used])
 
 
 def _existing_folder(cache: str | os.PathLike[str] | None) -> str | None:

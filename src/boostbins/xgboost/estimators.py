@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from boostbins.adapters.params import FLAGS, Flagged, with_flag
+from boostbins.adapters.params import BINNING_PARAMS, BinningMixin, with_binning_params
 from boostbins.xgboost._native import XGBModel, xgb
 from boostbins.xgboost.dmatrix import QuantileDMatrix
 from boostbins.xgboost.features import obstacle_in
 
 
-class _Flag(Flagged, XGBModel):
+class _Binned(BinningMixin, XGBModel):
     """Stands between a class of XGBoost's and `XGBModel`: makes the training matrix ours."""
 
     def _create_dmatrix(self, ref: xgb.DMatrix | None, **kwargs: Any) -> xgb.DMatrix:
@@ -39,30 +39,30 @@ class _Flag(Flagged, XGBModel):
     def get_xgb_params(self) -> dict[str, Any]:
         """Return the parameters for XGBoost's core."""
         params = super().get_xgb_params()
-        return {key: value for key, value in params.items() if key not in FLAGS}
+        return {key: value for key, value in params.items() if key not in BINNING_PARAMS}
 
 
-@with_flag("`max_bin` less one is the number of bins")
-class XGBRegressor(xgb.XGBRegressor, _Flag):
+@with_binning_params("`max_bin` less one is the number of bins")
+class XGBRegressor(xgb.XGBRegressor, _Binned):
     """`xgboost.XGBRegressor` with cuts by `bin_method`."""
 
 
-@with_flag("`max_bin` less one is the number of bins")
-class XGBClassifier(xgb.XGBClassifier, _Flag):
+@with_binning_params("`max_bin` less one is the number of bins")
+class XGBClassifier(xgb.XGBClassifier, _Binned):
     """`xgboost.XGBClassifier` with cuts by `bin_method`."""
 
 
-@with_flag("`max_bin` less one is the number of bins")
-class XGBRanker(xgb.XGBRanker, _Flag):
+@with_binning_params("`max_bin` less one is the number of bins")
+class XGBRanker(xgb.XGBRanker, _Binned):
     """`xgboost.XGBRanker` with cuts by `bin_method`."""
 
 
 if hasattr(xgb, "XGBRFRegressor"):  # deprecated since 3.4, to be removed
 
-    @with_flag("`max_bin` less one is the number of bins")
-    class XGBRFRegressor(xgb.XGBRFRegressor, _Flag):
+    @with_binning_params("`max_bin` less one is the number of bins")
+    class XGBRFRegressor(xgb.XGBRFRegressor, _Binned):
         """`xgboost.XGBRFRegressor` with cuts by `bin_method`."""
 
-    @with_flag("`max_bin` less one is the number of bins")
-    class XGBRFClassifier(xgb.XGBRFClassifier, _Flag):
+    @with_binning_params("`max_bin` less one is the number of bins")
+    class XGBRFClassifier(xgb.XGBRFClassifier, _Binned):
         """`xgboost.XGBRFClassifier` with cuts by `bin_method`."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from boostbins.adapters.features import as_array, feature_table, first_rows
 from boostbins.methods import MAX_BINS, MIN_BINS
 from boostbins.sources.table import Column, Table, as_float32, is_sparse, rest_missing, with_missing
-from boostbins.summary.ranges import ranges
+from boostbins.summary.ranges import ranges_of
 from boostbins.xgboost._native import LIBRARY, xgb
 from boostbins.xgboost.reference import reference_matrix
 
@@ -52,13 +52,13 @@ class Features:
         self.names = few.feature_names
         self.types = few.feature_types
         self.n_features = few.num_col()
-        self.categorical = [place for place, kind in enumerate(self.types or []) if kind == "c"]
+        self.categorical = [index for index, kind in enumerate(self.types or []) if kind == "c"]
         self.n_categories = {}
-        for place in self.categorical:
-            if place in named:
-                self.n_categories[place] = int(few.get_data()[:, [place]].data.max(initial=0)) + 1
+        for index in self.categorical:
+            if index in named:
+                self.n_categories[index] = int(few.get_data()[:, [index]].data.max(initial=0)) + 1
             else:
-                self.n_categories[place] = _n_categories(data, place, missing)
+                self.n_categories[index] = _n_categories(data, index, missing)
 
     def add(self, other: Features, where: str) -> None:
         """Take in the categories of more rows, which must have the same features."""
@@ -66,11 +66,11 @@ class Features:
             mine, others = getattr(self, said), getattr(other, said)
             if mine != others and None not in (mine, others):
                 raise ValueError(f"{where} has other features than the first: {said} were {mine}, and are {others}")
-        self.n_categories = {place: max(n, other.n_categories[place]) for place, n in self.n_categories.items()}
+        self.n_categories = {index: max(n, other.n_categories[index]) for index, n in self.n_categories.items()}
 
     def reference(self, columns: dict[int, NDArray[np.float32]], max_bin: int) -> xgb.QuantileDMatrix:
         """Return a matrix whose cuts are these values."""
-        columns |= {place: np.arange(n, dtype=np.float32) for place, n in self.n_categories.items()}
+        columns |= {index: np.arange(n, dtype=np.float32) for index, n in self.n_categories.items()}
         return reference_matrix(
             columns, self.n_features, max_bin, feature_names=self.names, feature_types=self.types,
             enable_categorical=bool(self.categorical), nthread=self.n_threads,
@@ -84,7 +84,7 @@ def _named_categories(data: Any) -> list[int]:
     import narwhals as nw
 
     kinds = nw.from_native(data, eager_only=True).schema.values()
-    return [place for place, kind in enumerate(kinds) if isinstance(kind, nw.Categorical | nw.Enum)]
+    return [index for index, kind in enumerate(kinds) if isinstance(kind, nw.Categorical | nw.Enum)]
 
 
 def _rows_with_each_category(data: Any, named: list[int]) -> Any:
@@ -96,23 +96,23 @@ def _rows_with_each_category(data: Any, named: list[int]) -> Any:
     frame = nw.from_native(data, eager_only=True)
     chosen = np.zeros(len(frame), bool)
     chosen[:2] = True
-    for place in named:
-        chosen |= frame[:, place].is_first_distinct().to_numpy()
+    for index in named:
+        chosen |= frame[:, index].is_first_distinct().to_numpy()
     return frame.filter(chosen.tolist()).to_native()
 
 
-def _n_categories(data: Any, place: int, missing: float) -> int:
+def _n_categories(data: Any, index: int, missing: float) -> int:
     """Return how many categories a column of numbers has."""
     everything = seen_by_xgboost(data, [], missing)
-    low, high, _ = ranges(everything.chosen([everything.places.index(place)]))
+    low, high, _ = ranges_of(everything.chosen([everything.feature_indices.index(index)]))
     if low[0] < 0:
-        raise ValueError(f"categories must not be negative, and column {place} has {low[0]:g}: number them from 0")
+        raise ValueError(f"categories must not be negative, and column {index} has {low[0]:g}: number them from 0")
     return int(np.nan_to_num(high[0])) + 1
 
 
 def seen_by_xgboost(data: Any, categorical: list[int], missing: float | None) -> Table:
     """Return the columns that XGBoost cuts."""
-    return feature_table(data, categorical).seen(seen_as(missing))
+    return feature_table(data, categorical).map(seen_as(missing))
 
 
 def seen_as(missing: float | None) -> Callable[[Column], Column]:
