@@ -18,7 +18,8 @@ from boostbins._atomic import atomic_write
 from boostbins._threads import cached_property, map_threads
 from boostbins.methods import MAX_BINS
 from boostbins.methods.choice import Choice
-from boostbins.sources.table import ROWS_AT_ONCE, SparseColumn, read_table
+from boostbins.sources.request import NonNumeric, Request
+from boostbins.sources.table import DATE, NOTHING, ROWS_AT_ONCE, SPAN, SparseColumn, Table, read_table
 from boostbins.sources.values import Floats, checked_weight, real_numbers
 from boostbins.summary.stats import BinStats, bin_rows, bin_stats, cost_row, frame_of
 from boostbins.summary.table import summarize_column
@@ -27,7 +28,7 @@ Codes: TypeAlias = NDArray[np.uint8] | NDArray[np.uint16]
 
 _ENCODERS = 64  # that are held at a time: each has tables
 _FORMAT = "boostbins.bins"
-_VERSION = 1
+_VERSION = 2  # 1 did not say which columns held dates, and in which unit
 _HEAD = 64  # bytes of a file that tell whether it can be JSON
 
 
@@ -47,6 +48,8 @@ class Bins:
         From `fit_bins`.
     choices : sequence of Choice or None, optional
         From `fit_bins`.
+    units : dict, optional
+        What the cuts of a column count that held dates ("seconds since 1970") or durations ("seconds"), by its name.
 
     Examples
     --------
@@ -62,11 +65,12 @@ class Bins:
     True
     """
 
-    __slots__ = ("__dict__", "_choices", "cuts", "names", "stats")
+    __slots__ = ("__dict__", "_choices", "cuts", "names", "stats", "units")
 
     cuts: tuple[Floats, ...]
     names: tuple[str, ...]
     stats: tuple[BinStats, ...] | None
+    units: Mapping[str, str]
     _choices: tuple[Choice | None, ...]
 
     def __init__(
@@ -75,6 +79,7 @@ class Bins:
         names: Iterable[str] | None = None,
         stats: Iterable[BinStats] | None = None,
         choices: Iterable[Choice | None] | None = None,
+        units: Mapping[str, str] | None = None,
     ) -> None:
         frozen = tuple(_frozen_cuts(c, i) for i, c in enumerate(cuts))
         known = tuple(f"x{i}" for i in range(len(frozen))) if names is None else tuple(map(str, names))
@@ -93,6 +98,7 @@ class Bins:
         set_(self, "names", known)
         set_(self, "stats", held)
         set_(self, "_choices", chosen)
+        set_(self, "units", {name: unit for name, unit in (units or {}).items() if unit and name in known})
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"Bins are immutable: make new ones instead of setting {name}")
@@ -134,12 +140,13 @@ class Bins:
 
     @cached_property
     def digest(self) -> str:
-        """A SHA-256 of names and cuts: equal for equal bins, on every machine."""
+        """A SHA-256 of names, cuts and units: equal for equal bins, on every machine."""
         sha = hashlib.sha256(b"boostbins cuts 1")
         for name, cuts in zip(self.names, self.cuts, strict=True):
             text = name.encode(errors="surrogatepass")
             sha.update(len(text).to_bytes(8, "little") + text)
             sha.update(len(cuts).to_bytes(8, "little") + cuts.astype("<f8").tobytes())
+            sha.update(self.units.get(name, "").encode())
         return sha.hexdigest()
 
     def __eq__(self, other: object) -> bool:
@@ -154,7 +161,7 @@ class Bins:
         return f"Bins({', '.join(shown[:6] + more)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Bins, (self.cuts, self.names, self.stats, self._choices)
+        return Bins, (self.cuts, self.names, self.stats, self._choices, self.units)
 
     # ---- written down
 
@@ -172,6 +179,8 @@ class Bins:
         for column, choice in zip(columns, self._choices, strict=True):
             if choice is not None:
                 column["choice"] = asdict(choice)
+            if column["name"] in self.units:
+                column["unit"] = self.units[column["name"]]
         content = {"format": _FORMAT, "version": _VERSION, **more, "columns": columns}
         return json.dumps({**content, "sha256": _checksum(content)}, allow_nan=False)
 
@@ -184,9 +193,9 @@ class Bins:
             raise ValueError(f"not the JSON of boostbins' bins, or cut short: {error}") from None
         if not isinstance(content, dict) or content.get("format") != _FORMAT:
             raise ValueError(f'not the JSON of boostbins\' bins: it has no "format": "{_FORMAT}"')
-        if content.get("version") != _VERSION:
+        if content.get("version") not in range(1, _VERSION + 1):
             raise ValueError(
-                f"bins of version {content.get('version')!r}; this boostbins reads version {_VERSION}: "
+                f"bins of version {content.get('version')!r}; this boostbins reads up to version {_VERSION}: "
                 f"install the boostbins that wrote them, or a newer one"
             )
         if content.pop("sha256", None) != _checksum(content):
@@ -204,6 +213,7 @@ class Bins:
                 names,
                 [BinStats.from_dict(c["stats"]) for c in columns if "stats" in c] or None,
                 [Choice.from_dict(c["choice"]) if "choice" in c else None for c in columns],
+                {c["name"]: _checked_unit(c["unit"]) for c in columns if "unit" in c},
             )
         except KeyError as error:
             raise ValueError(f"not the JSON of boostbins' bins: it lacks {error}") from None
@@ -232,12 +242,18 @@ class Bins:
     # ---- values to codes and back
 
     def encode(
-        self, X: Any, *, order: Literal["C", "F"] = "C", n_threads: int | None = None, **read_options: Any
+        self,
+        X: Any,
+        *,
+        order: Literal["C", "F"] = "C",
+        n_threads: int | None = None,
+        non_numeric: NonNumeric = "error",
     ) -> Codes:
         """Return the number of the bin of every value, of shape (rows, columns).
 
         Frames are matched by column name, arrays by position. Values beyond those seen when fitting, and
         infinities, are in the end bins; NaN becomes `missing_code`. The codes are uint8 if `missing_code` allows.
+        Columns that were binned as dates must hold dates, in whatever unit.
 
         Parameters
         ----------
@@ -246,12 +262,12 @@ class Bins:
             The memory layout of the codes.
         n_threads : int, optional
             As many as there are processors, if not given.
-        **read_options
-            `non_numeric`, `dates_as_numbers`: as for `fit_bins`.
+        non_numeric : "error" or "skip"
+            As for `fit_bins`.
         """
         if order not in ("C", "F"):
             raise ValueError(f"order must be 'C' or 'F', got {order!r}")
-        table = read_table(X, **read_options).matched(self.names)
+        table = self._read(X, non_numeric)
         codes = self._empty_codes((table.n_rows, len(table)), order)
 
         def encoder(i: int) -> _core.Encoder:
@@ -282,6 +298,21 @@ class Bins:
 
             map_threads(encode_rows, range(0, table.n_rows, ROWS_AT_ONCE), n_threads)
         return codes
+
+    def _read(self, X: Any, non_numeric: NonNumeric) -> Table:
+        """Return a table's columns in our order; dates must be where they were when the bins were found."""
+        table = read_table(X, Request(non_numeric=non_numeric, dates_as_numbers=True))
+        if odd := [name for name in self.names if name in table.left_out]:
+            raise ValueError(f"X, column {odd[0]!r} holds no numbers, but did when the bins were found")
+        table = table.matched(self.names)
+        for mine, its in zip(self.names, table.names, strict=True):
+            unit, found = self.units.get(mine), table.units.get(its)
+            if unit != found and found != NOTHING:
+                raise ValueError(
+                    f"X, column {its!r} holds {found or 'numbers'}, and these bins are of {unit or 'numbers'}: "
+                    f"convert it, or find bins on such columns"
+                )
+        return table
 
     def _empty_codes(self, shape: tuple[int, ...], order: Literal["C", "F"] = "C") -> Codes:
         if self.missing_code <= np.iinfo(np.uint8).max:
@@ -335,17 +366,17 @@ class Bins:
             )
         return self.stats[column]
 
-    def observed(self, X: Any, sample_weight: ArrayLike | None = None, **read_options: Any) -> Bins:
+    def observed(self, X: Any, sample_weight: ArrayLike | None = None, *, non_numeric: NonNumeric = "error") -> Bins:
         """Return the same cuts with the statistics of another table, e.g. of a test set.
 
         These are exact; those from `fit_bins` are exact for columns of up to 32,768 distinct values, and for
         others to within the width of a cell (a small part of a bin).
         """
-        table = read_table(X, **read_options).matched(self.names)
+        table = self._read(X, non_numeric)
         weight = None if sample_weight is None else checked_weight(sample_weight, table.n_rows, "sample_weight")
         summaries = (summarize_column(table, i, weight, max_cells=None) for i in range(len(table)))
         stats = [bin_stats(s, c) for s, c in zip(summaries, self.cuts, strict=True)]
-        return Bins(self.cuts, self.names, stats, [self.choices.get(name) for name in self.names])
+        return Bins(self.cuts, self.names, stats, self._choices, self.units)
 
     def table(self, column: int | str | None = None) -> Any:
         """Return what each bin holds, as a frame (pandas if installed, else polars or Arrow).
@@ -380,6 +411,12 @@ def _frozen_cuts(cuts: ArrayLike, column: int) -> Floats:
         raise ValueError(f"column {column} has {len(array)} cuts; at most {MAX_BINS - 1} are possible")
     array.flags.writeable = False
     return array
+
+
+def _checked_unit(unit: Any) -> str:
+    if unit not in (DATE, SPAN):
+        raise ValueError(f"{unit!r} is no unit of dates")
+    return str(unit)
 
 
 def _checksum(content: dict[str, Any]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,17 +14,10 @@ from boostbins.bins import Bins
 from boostbins.methods import MAX_BINS, MIN_BINS, Method, find_chosen, method_named
 from boostbins.methods.budget import allocate_bins, bin_value, distinct_bins
 from boostbins.methods.choice import Choice
-from boostbins.sources.files import as_table
-from boostbins.sources.stream import (
-    PerRow,
-    Stream,
-    check_names,
-    open_stream,
-    peeked,
-    selected,
-    split_columns,
-)
-from boostbins.sources.table import NonNumeric, Table, read_table
+from boostbins.sources.csv import MixedColumnError
+from boostbins.sources.request import NonNumeric, PerRow, Request
+from boostbins.sources.stream import Stream, open_source, peeked
+from boostbins.sources.table import Table
 from boostbins.sources.values import Floats, Targets, checked_target, numbers_or_classes, positive_weight
 from boostbins.summary.column import MAX_CELLS, ColumnSummary, checked_max_cells
 from boostbins.summary.stats import BinStats, bin_stats
@@ -91,32 +85,32 @@ def fit_bins(
     Bins(income: 63)
     """
     find = method_named(method)
-    source = _opened(X, columns)
-    if isinstance(source, TableSummary):
-        for argument, value in {"sample_weight": sample_weight, "y": y}.items():
-            if value is not None:
-                raise ValueError(f"{argument} is part of a TableSummary: give it to summarize")
-        return fit_summary(
-            _chosen(source, columns), find, max_bins, total_bins=total_bins, exact=exact, n_threads=n_threads
-        )
-    if isinstance(source, Stream):
-        per_row = {"sample_weight": sample_weight, "y": y}
-        names, batches = peeked(
-            source.batches(columns, per_row, non_numeric=non_numeric, dates_as_numbers=dates_as_numbers, by_column=True)
-        )
-        _check_some(names)
-        max_cells = None if exact else max(cells_for(n) for n in checked_max_bins(max_bins, names))
-        summary = summarize_stream(
-            batches, max_cells=max_cells, n_threads=n_threads, progress=progress, size=source.size
-        )
+    per_row = {"sample_weight": sample_weight, "y": y}
+    if isinstance(X, TableSummary):
+        if given := [argument for argument, value in per_row.items() if value is not None]:
+            raise ValueError(f"{given[0]} is part of a TableSummary: give it to summarize")
+        return fit_summary(_chosen(X, columns), find, max_bins, total_bins=total_bins, exact=exact, n_threads=n_threads)
+    request = Request(columns, per_row, non_numeric, dates_as_numbers, texts=["y"])
+    rows = open_source(X, request)
+    if isinstance(rows, Stream):
+
+        def max_cells(names: Sequence[str]) -> int | None:
+            return None if exact else max(map(cells_for, checked_max_bins(max_bins, names)))
+
+        summary = _summarized(rows, replace(request, texts=()), max_cells, n_threads, progress)
         return fit_summary(summary, find, max_bins, total_bins=total_bins, exact=exact, n_threads=n_threads)
-    source, sample_weight, y = _split_columns(source, columns, sample_weight, y)
-    table = read_table(source, non_numeric=non_numeric, dates_as_numbers=dates_as_numbers)
-    _check_some(table.names)
-    budgets = checked_max_bins(max_bins, table.names)
-    weight = None if sample_weight is None else positive_weight(sample_weight, table.n_rows, "sample_weight")
-    target = None if y is None else numbers_or_classes(y, table.n_rows, "y")
-    return fit_table(table, find, budgets, weight, target, total_bins=total_bins, exact=exact, n_threads=n_threads)
+    table, weight, target = rows.table, rows.per_row.get("sample_weight"), rows.per_row.get("y")
+    check_some(table.names)
+    return fit_table(
+        table,
+        find,
+        checked_max_bins(max_bins, table.names),
+        None if weight is None else positive_weight(weight, table.n_rows, "sample_weight"),
+        None if target is None else numbers_or_classes(target, table.n_rows, "y"),
+        total_bins=total_bins,
+        exact=exact,
+        n_threads=n_threads,
+    )
 
 
 def summarize(
@@ -151,20 +145,48 @@ def summarize(
     TableSummary(3 rows; price: 2 distinct values)
     """
     max_cells = checked_max_cells(max_cells)
-    source = _opened(X, columns)
-    if isinstance(source, TableSummary):
-        return _chosen(source, columns)
-    if isinstance(source, Stream):
-        per_row = {"sample_weight": sample_weight, "y": y}
-        batches = source.batches(
-            columns, per_row, non_numeric=non_numeric, dates_as_numbers=dates_as_numbers, by_column=True
-        )
-        return summarize_stream(batches, max_cells=max_cells, n_threads=n_threads, progress=progress, size=source.size)
-    source, sample_weight, y = _split_columns(source, columns, sample_weight, y)
-    table = read_table(source, non_numeric=non_numeric, dates_as_numbers=dates_as_numbers)
-    weight = None if sample_weight is None else positive_weight(sample_weight, table.n_rows, "sample_weight")
-    target = None if y is None else checked_target(y, table.n_rows, "y")  # texts of two parts may be other classes
-    return summarize_table(table, weight, target, max_cells=max_cells, n_threads=n_threads)
+    if isinstance(X, TableSummary):
+        return _chosen(X, columns)
+    request = Request(columns, {"sample_weight": sample_weight, "y": y}, non_numeric, dates_as_numbers)
+    rows = open_source(X, request)
+    if isinstance(rows, Stream):
+        return _summarized(rows, request, lambda _: max_cells, n_threads, progress)
+    table, weight, target = rows.table, rows.per_row.get("sample_weight"), rows.per_row.get("y")
+    return summarize_table(
+        table,
+        None if weight is None else positive_weight(weight, table.n_rows, "sample_weight"),
+        None if target is None else checked_target(target, table.n_rows, "y"),  # texts of two parts may be others
+        max_cells=max_cells,
+        n_threads=n_threads,
+    )
+
+
+def _summarized(
+    stream: Stream,
+    request: Request,
+    max_cells: Callable[[Sequence[str]], int | None],
+    n_threads: int | None,
+    progress: Progress | None,
+) -> TableSummary:
+    """Return the summary of a stream; a column of a CSV that turns out to be text is as one that begins so."""
+    while True:
+        try:
+            names, batches = peeked(stream.batches(request, by_column=True))
+            check_some(names)
+            return summarize_stream(
+                batches, max_cells=max_cells(names), n_threads=n_threads, progress=progress, size=stream.size
+            )
+        except MixedColumnError as error:
+            if request.non_numeric == "error" or error.column in request.named.values() or stream.names is None:
+                raise
+            kept = [name for name in request.chosen(stream.names) if name != error.column]
+            request = replace(request, columns=kept)
+
+
+def check_some(names: Sequence[str]) -> None:
+    """Refuse a table without a column to cut."""
+    if not names:
+        raise ValueError("X has no columns to bin")
 
 
 def fit_summary(
@@ -198,12 +220,13 @@ def fit_summary(
     def summary_of(i: int) -> ColumnSummary:
         return _as_coarse(summary.columns[i], None if exact else cells_for(budgets[i]))
 
-    return _cut(summary_of, summary.names, method, budgets, total_bins, to_native, n_threads)
+    return _cut(summary_of, summary.names, summary.units, method, budgets, total_bins, to_native, n_threads)
 
 
 def _cut(
     summary_of: Callable[[int], ColumnSummary],
     names: Sequence[str],
+    units: Mapping[str, str],
     method: Method,
     budgets: Sequence[int],
     total_bins: int | None,
@@ -226,7 +249,7 @@ def _cut(
 
     fitted = map_threads(fit_column, columns, n_threads)
     cuts, stats, choices = zip(*fitted, strict=True) if fitted else ((), (), ())
-    return Bins(cuts, names, stats, choices)
+    return Bins(cuts, names, stats, choices, units)
 
 
 def cells_for(max_bins: int) -> int:
@@ -241,38 +264,10 @@ def _as_coarse(column: ColumnSummary, max_cells: int | None) -> ColumnSummary:
     return column + ColumnSummary([], max_cells=max_cells)
 
 
-def _opened(X: Any, columns: Sequence[str] | None) -> Any:
-    """Return a summary, a stream, or a table in memory."""
-    check_names(columns)
-    stream = X if isinstance(X, TableSummary) else open_stream(X)
-    return X if stream is None else stream
-
-
-def _split_columns(
-    X: Any, columns: Sequence[str] | None, sample_weight: PerRow, y: PerRow
-) -> tuple[Any, PerRow, PerRow]:
-    """Return the columns to be cut of a table in memory, and the weights and targets that may be columns of it."""
-    per_row = {"sample_weight": sample_weight, "y": y}
-    named = {argument: value for argument, value in per_row.items() if isinstance(value, str)}
-    if named or columns is not None:
-        X = as_table(X)
-    X, values = split_columns(X, named, texts=["y"])
-    if columns is not None:
-        X = selected(X, [name for name in columns if name not in named.values()])
-    return X, values.get("sample_weight", sample_weight), values.get("y", y)
-
-
 def _chosen(summary: TableSummary, columns: Sequence[str] | None) -> TableSummary:
-    if columns is None:
-        return summary
-    if missing := [name for name in columns if name not in summary.names]:
-        raise ValueError(f"columns: there is no column {missing[0]!r} in the summary")
-    return TableSummary((summary[name] for name in columns), columns)
-
-
-def _check_some(names: Sequence[str]) -> None:
-    if not names:
-        raise ValueError("X has no columns to bin")
+    """Return some columns of a summary; all, if none are named."""
+    names = Request(columns).chosen(summary.names)
+    return summary if columns is None else summary.of_columns(names)
 
 
 def fit_table(
@@ -297,7 +292,7 @@ def fit_table(
 
     threads = checked_threads(n_threads)
     threads = threads if table.n_rows >= WORTH_THREADS else 1
-    return _cut(summary_of, table.names, method, budgets, total_bins, to_native, threads)
+    return _cut(summary_of, table.names, table.units, method, budgets, total_bins, to_native, threads)
 
 
 def checked_max_bins(max_bins: int | Sequence[int] | Mapping[str, int], names: Sequence[str]) -> list[int]:

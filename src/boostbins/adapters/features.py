@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from boostbins.sources.request import Request
 from boostbins.sources.table import Column, Table, is_array_like, is_sparse, read_table
 
 # ---- the data, as a library sees it
@@ -26,7 +27,7 @@ def feature_table(X: Any, leave_out: Collection[int] = ()) -> Table:
         return Table(
             names, X.shape[0], False, lambda i: _numbers_in(X[:, kept[i]], names[i]), feature_indices=tuple(kept)
         )
-    table = read_table(X, non_numeric="skip").leaving_out(leave_out)
+    table = read_table(X, Request(non_numeric="skip")).leaving_out(leave_out)
     if not hasattr(X, "columns") or len(table) + len(leave_out) == X.shape[1]:
         return table
     return _with_odd_columns(X, table, leave_out)

@@ -10,7 +10,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from boostbins._threads import Progress
 from boostbins.fit import cells_for
-from boostbins.sources.stream import Batch, PerRow, Stream, open_stream
+from boostbins.sources.request import PerRow, Request
+from boostbins.sources.stream import Batch, Stream, open_stream
 from boostbins.sources.table import Column, Table, dense
 from boostbins.sources.values import Floats
 from boostbins.summary.ranges import Ranges, ranges_of
@@ -67,7 +68,7 @@ class Rows:
     def batches(self) -> Iterator[Batch]:
         """Yield the batches of a later pass, which has the rows of the first."""
         n_rows = 0
-        for batch in self.stream.batches(self.columns, self.per_row):
+        for batch in self.stream.batches(Request(self.columns, self.per_row)):
             n_rows += batch.table.n_rows
             yield batch
         if n_rows != (self.n_rows or n_rows):
@@ -109,7 +110,7 @@ class Rows:
         self.n_rows = 0
         per_row: dict[str, list[Floats]] = {}
         found_ranges, some = [], []
-        for batch in self.stream.batches(self.columns, self.per_row):
+        for batch in self.stream.batches(Request(self.columns, self.per_row)):
             table = batch.table.map(self.view)
             self.names, self.named = table.names, table.named
             self.n_rows += table.n_rows
@@ -117,7 +118,7 @@ class Rows:
             some.append(_evenly(table, _SAMPLED_PER_BATCH))
             if sum(map(len, some)) > 4 * _SAMPLED:
                 some = [np.concatenate(some)[::2]]
-            for argument, values in batch.numbers.items():
+            for argument, values in batch.per_row.items():
                 per_row.setdefault(argument, []).append(np.array(values))  # a view would hold on to a batch
             yield batch
         low, high, missing = zip(*found_ranges, strict=True)

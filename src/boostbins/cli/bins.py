@@ -10,8 +10,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from boostbins._atomic import atomic_write, table_writer
 from boostbins._threads import Progress, prefetch
 from boostbins.bins import Bins
@@ -19,10 +17,11 @@ from boostbins.cli.console import Screen, describe
 from boostbins.fit import fit_bins, summarize
 from boostbins.methods import needs_target
 from boostbins.methods.choice import Choice
-from boostbins.sources.features import check_none_missing, nearest, numbers_only, split_target, target_values
-from boostbins.sources.reading import check_output, title_of
+from boostbins.sources.features import notes_on
+from boostbins.sources.files import as_table
+from boostbins.sources.reading import check_output, read_files, title_of
+from boostbins.sources.request import Request, check_column
 from boostbins.sources.stream import Stream, open_stream
-from boostbins.sources.table import float_values
 from boostbins.summary.table import MAGIC, TableSummary
 
 MEGABYTE = 10**6
@@ -31,27 +30,29 @@ MEGABYTE = 10**6
 def run_fit(options: argparse.Namespace, screen: Screen) -> int:
     """Find bins, and write them to a file."""
     check_output(options.output, options.data)
-    y: Any = options.target if needs_target(options.method, options.total_bins) else None
-    source: Any
-    source, notes = _source(options, y)
-    weight: Any = options.weight
+    source, columns = _source(options)
+    y = options.target if needs_target(options.method, options.total_bins) else None
+    notes = []
     if options.method == "auto" and y is None and not _has_target(source):
         notes.append(f"auto looks at the target, and there is none: it does as hybrid ({_how(source)} --target COLUMN)")
     if y is not None and isinstance(source, Stream) and _has_classes(source, y):
-        source, y, weight = _in_memory(source, y, weight)
+        source = read_files(options.data)  # which classes there are is known at the end
     with screen.progress("MB", MEGABYTE) as progress:
         bins = fit_bins(
             source,
             options.method,
             options.max_bins,
-            weight,
+            options.weight,
             y=y,
+            columns=columns,
             total_bins=options.total_bins,
             exact=options.exact,
+            non_numeric="skip",
+            dates_as_numbers=True,
             progress=progress,
         )
     bins.save(options.output)
-    for note in notes:
+    for note in [*notes, *_notes(columns, bins)]:
         screen.note(note)
     _show_bins(bins, screen)
     screen.note(f"bins of {len(bins)} columns: {options.output}")
@@ -61,88 +62,64 @@ def run_fit(options: argparse.Namespace, screen: Screen) -> int:
 def run_summarize(options: argparse.Namespace, screen: Screen) -> int:
     """Write the summary of files, or the sum of summaries."""
     check_output(options.output, options.data)
-    source, notes = _source(options, options.target)
+    source, columns = _source(options)
     if options.target is not None and isinstance(source, Stream) and _has_classes(source, options.target):
         raise ValueError(
             f"--target: column {options.target!r} must hold numbers, for parts that are added up may have other "
             f"classes: fit the data itself, or write the classes as numbers"
         )
-    max_cells = None if options.exact else options.max_cells
     with screen.progress("MB", MEGABYTE) as progress:
-        summary = summarize(source, options.weight, y=options.target, max_cells=max_cells, progress=progress)
+        summary = summarize(
+            source,
+            options.weight,
+            y=options.target,
+            columns=columns,
+            max_cells=None if options.exact else options.max_cells,
+            non_numeric="skip",
+            dates_as_numbers=True,
+            progress=progress,
+        )
     data = summary.to_bytes()
     with atomic_write(options.output) as file:
         file.write_bytes(data)
-    for note in notes:
+    for note in _notes(columns, summary):
         screen.note(note)
     screen.print_json({"rows": summary.n_rows, "columns": list(summary.names), "bytes": len(data)})
     screen.note(f"{summary.n_rows:,} rows of {len(summary)} columns in {len(data) / MEGABYTE:.1f} MB: {options.output}")
     return 0
 
 
-def _source(options: argparse.Namespace, target: str | None) -> tuple[Stream | TableSummary, list[str]]:
-    """Return saved summaries, added up, or the numeric columns of files; and what is said of the others."""
-    return (_summed(options), []) if any(map(_is_summary, options.data)) else _numbers_in(options, target)
-
-
-def _numbers_in(options: argparse.Namespace, target: str | None) -> tuple[Stream, list[str]]:
-    """Return the numeric columns of files as a stream, dates as seconds, and a list for what is said of the others.
-
-    The weights and a target that is looked at stand beside them as they are.
-    """
+def _source(options: argparse.Namespace) -> tuple[Any, list[str] | None]:
+    """Return files as a stream, or saved summaries, added up; and the columns that are asked for."""
+    if any(map(_is_summary, options.data)):
+        return _summed(options), options.columns
     stream = open_stream(options.data)
     assert stream is not None
     names = list(stream.names or ())
-    _check_columns(names, [options.weight, options.target, *(options.columns or []), *(options.without or [])])
-    if options.target is not None and options.target == options.weight:
-        raise ValueError(f"column {options.target!r} cannot be both the target and the weights")
-    left_out = {options.weight, options.target, *(options.without or [])}
-    per_row = [name for name in (options.weight, target) if name is not None]
-    chosen = [name for name in (names if options.columns is None else options.columns) if name not in left_out]
-    notes: list[str] = []
-
-    def change(table: Any) -> Any:
-        numbers, said, _ = numbers_only(table.select(chosen))
-        if numbers.num_columns == 0:
-            raise nothing
-        notes.extend(note for note in said if note not in notes)
-        if target is not None:
-            check_none_missing(_n_missing(table, target))
-        for name in per_row:
-            numbers = numbers.append_column(name, table.column(name))
-        return numbers
-
-    nothing = ValueError(f"{title_of(options.data)} has no numeric columns: there is nothing to bin")
+    per_row = {"--weight": options.weight, "--target": options.target}
+    for name in options.without or ():
+        check_column(name, names, "--without")
+    apart = set(options.without or ())
+    chosen = [name for name in Request(options.columns, per_row).chosen(names) if name not in apart]
     if not chosen:
-        raise nothing
-    return stream.mapped(change, [*chosen, *per_row]), notes
+        raise ValueError(f"{title_of(options.data)} has no numeric columns: there is nothing to bin")
+    return stream, chosen
 
 
-def _n_missing(table: Any, column: str) -> int:
-    """Return how many values are missing, NaN among them."""
-    import narwhals as nw
-
-    values = nw.from_native(table).get_column(column)
-    return int(np.isnan(float_values(values)).sum()) if values.dtype.is_float() else values.null_count()
+def _notes(asked: Sequence[str] | None, found: Bins | TableSummary) -> list[str]:
+    """Return what is to be said of the columns that were asked for, and of those that hold dates."""
+    left_out = {name: "no numbers" for name in asked or () if name not in found.names}
+    return notes_on(found.units, left_out)
 
 
 def _has_classes(stream: Stream, target: str) -> bool:
     """Return whether a target is no numbers, by the first chunk."""
     import narwhals as nw
 
-    for chunk in stream.chunks(None):
-        kind = nw.from_native(chunk.data).schema[target]
+    for chunk in stream.chunks([target]):
+        kind = nw.from_native(as_table(chunk.data)).schema[target]
         return not (kind.is_numeric() or kind.is_boolean())
     return False
-
-
-def _in_memory(stream: Stream, target: str, weight: str | None) -> tuple[Any, Any, Any]:
-    """Return the columns, the target and the weights of a whole stream: which classes there are is known at its end."""
-    import pyarrow
-
-    table = pyarrow.concat_tables([chunk.data for chunk in stream.chunks(None)], promote_options="permissive")
-    numbers, y, weights = split_target(table, target, weight)
-    return numbers, target_values(y, table.num_rows), weights
 
 
 def _has_target(source: Stream | TableSummary) -> bool:
@@ -197,21 +174,19 @@ def run_encode(options: argparse.Namespace, screen: Screen) -> int:
     bins = _loaded(options.bins)
     stream = open_stream(options.data)
     assert stream is not None
-    _check_columns(list(stream.names or ()), bins.names)
+    for name in bins.names:
+        check_column(name, stream.names or (), "the bins")
     n_rows = 0
 
     def coded(progress: Progress) -> Iterator[Any]:
         nonlocal n_rows
         done = 0
         for chunk in prefetch(stream.chunks(bins.names)):
-            numbers = numbers_only(chunk.data).table
-            if odd := [name for name in bins.names if name not in numbers.column_names]:
-                raise ValueError(f"column {odd[0]!r} holds no numbers here, but did when the bins were fitted")
             done += chunk.size
-            if numbers.num_rows == 0:
+            if chunk.data.num_rows == 0:
                 continue
-            n_rows += numbers.num_rows
-            codes = bins.encode(numbers, order="F")
+            codes = bins.encode(as_table(chunk.data), order="F", non_numeric="skip")
+            n_rows += len(codes)
             progress(done, max(done, stream.size), chunk.where)
             yield pyarrow.table({name: codes[:, i] for i, name in enumerate(bins.names)})
 
@@ -228,8 +203,7 @@ def run_show(options: argparse.Namespace, screen: Screen) -> int:
     if options.column is None:
         _show_bins(bins, screen)
         return 0
-    if options.column not in bins.names:
-        raise ValueError(f"there is no column {options.column!r}{nearest(options.column, bins.names)}")
+    check_column(options.column, bins.names, "--column")
     if (choice := bins.choices.get(options.column)) is not None and not screen.quiet:
         _show_choice(choice, screen)
     if bins.stats is None:
@@ -309,9 +283,3 @@ def _show_choice(choice: Choice, screen: Screen) -> None:
 def _loaded(path: str) -> Bins:
     with _readable(path):
         return Bins.load(path)
-
-
-def _check_columns(known: Sequence[str], names: Sequence[str | None]) -> None:
-    for name in names:
-        if name is not None and name not in known:
-            raise ValueError(f"there is no column {name!r}{nearest(name, known)}")

@@ -17,7 +17,11 @@ from boostbins.comparison.result import NATIVE, Comparison
 from boostbins.comparison.statistics import TEST_SHARE
 from boostbins.comparison.trainers import Trainer, chosen_trainer
 from boostbins.methods import METHODS, Method, named_methods
-from boostbins.sources.features import Notes, nearest, numbers_and_categories, split_target, target_values
+from boostbins.sources.features import Notes, numbers_and_categories, target_values
+from boostbins.sources.files import as_table
+from boostbins.sources.reading import in_memory
+from boostbins.sources.request import Request, nearest
+from boostbins.sources.stream import selected
 from boostbins.sources.values import Floats, positive_weight
 
 if TYPE_CHECKING:
@@ -66,7 +70,8 @@ def compare(
 
     Parameters
     ----------
-    X : array or frame
+    X : array, frame or dict of columns; file or files; stream
+        As for `fit_bins`; what is not in memory is read whole.
     y : array of shape (rows,), or the name of a column of X
     library : "lightgbm", "xgboost", "catboost" or "sklearn", optional
         The first of these that is installed, if not given.
@@ -110,7 +115,9 @@ def compare(
     if max_rows is not None:
         _check_whole(max_rows, MIN_ROWS, "max_rows")
     own = trainer.own_names(params or {})
-    features, target, weight = split_target(X, y, sample_weight)
+    request = Request(per_row={"y": y, "sample_weight": sample_weight}, texts=["y"])
+    features, per_row = selected(as_table(in_memory(X)), request)
+    target, weight = per_row.get("y", y), per_row.get("sample_weight", sample_weight)
     frame, notes = numbers_and_categories(features, trainer.most_categories(min(budgets)))
     if frame.shape[1] == 0:
         raise ValueError("there is no column to train on beside the target: it takes numbers, or categories")

@@ -14,7 +14,8 @@ from boostbins.bins import Bins
 from boostbins.dask.partitions import Parts, Reader, opened
 from boostbins.fit import cells_for, checked_max_bins, fit_summary
 from boostbins.methods import Method, method_named
-from boostbins.sources.table import NonNumeric, Table
+from boostbins.sources.request import NonNumeric, Request
+from boostbins.sources.table import Table
 from boostbins.sources.values import checked_target, checked_weight
 from boostbins.summary.column import MAX_CELLS, ColumnSummary
 from boostbins.summary.ranges import Ranges, ranges_of, ranges_of_summary
@@ -59,9 +60,7 @@ def fit_bins(
     Bins(x0: 63, x1: 63)
     """
     find = method_named(method)
-    parts = opened(
-        X, columns, {"sample_weight": sample_weight, "y": y}, non_numeric=non_numeric, dates_as_numbers=dates_as_numbers
-    )
+    parts = opened(X, Request(columns, {"sample_weight": sample_weight, "y": y}, non_numeric, dates_as_numbers))
     names = parts.reader.names
     if not names:
         raise ValueError("X has no columns to bin")
@@ -101,9 +100,7 @@ def summarize(
     >>> summarize(da.ones((10, 1), chunks=3))
     TableSummary(10 rows; x0: 1 distinct values)
     """
-    parts = opened(
-        X, columns, {"sample_weight": sample_weight, "y": y}, non_numeric=non_numeric, dates_as_numbers=dates_as_numbers
-    )
+    parts = opened(X, Request(columns, {"sample_weight": sample_weight, "y": y}, non_numeric, dates_as_numbers))
     return _fetched(parts, max_cells, client).summary
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +13,8 @@ import distributed
 import numpy as np
 from numpy.typing import NDArray
 
-from boostbins.sources.table import Column, NonNumeric, Table, is_sparse, read_table
+from boostbins.sources.request import PLAIN, Request
+from boostbins.sources.table import Column, Table, is_sparse, read_table
 
 Numbers = Mapping[str, Any]
 """What stands beside the rows, by its argument: names of columns, series or arrays of Dask's."""
@@ -26,7 +27,7 @@ class Reader:
     names: tuple[str, ...]  # of the columns to be cut
     feature_indices: tuple[int, ...]  # of these in a partition
     dtypes: tuple[Any, ...] | None  # that a frame's columns should have
-    dates_as_numbers: bool = False
+    request: Request = PLAIN
     view: Callable[[Column], Column] | None = None  # how a library sees a column
 
     def __call__(self, part: Any) -> Table | None:
@@ -34,11 +35,11 @@ class Reader:
         if part.shape[0] == 0:
             return None
         if self.dtypes is None:
-            table = read_table(part, dates_as_numbers=self.dates_as_numbers).chosen(self.feature_indices)
+            table = read_table(part, self.request).chosen(self.feature_indices)
         else:
             if self.feature_indices != tuple(range(part.shape[1])):
                 part = part.iloc[:, list(self.feature_indices)]
-            table = read_table(self._conformed(part), dates_as_numbers=self.dates_as_numbers)
+            table = read_table(self._conformed(part), self.request)
         return table if self.view is None else table.map(self.view)
 
     def _conformed(self, part: Any) -> Any:
@@ -71,39 +72,26 @@ class Parts:
         return replace(self.reader, feature_indices=self.feature_indices)
 
 
-def opened(
-    X: Any,
-    columns: Sequence[str] | None = None,
-    per_row: Numbers | None = None,
-    *,
-    non_numeric: NonNumeric = "error",
-    dates_as_numbers: bool = False,
-) -> Parts:
+def opened(X: Any, request: Request) -> Parts:
     """Return a Dask DataFrame or Array as its partitions, with what is given beside them."""
     X = checked_collection(X)
-    if isinstance(columns, str):
-        raise TypeError(f"columns must be a list of names, got {columns!r}")
-    given = {argument: value for argument, value in (per_row or {}).items() if value is not None}
-    named = {argument: value for argument, value in given.items() if isinstance(value, str)}
+    named = request.named
     if isinstance(X, da.Array):
         if named:
             raise TypeError(f"{next(iter(named))} is given by name, but an array has no names: give a Dask array")
         names = [f"x{i}" for i in range(X.shape[1])]
     else:
         names = [str(name) for name in X.columns]
-    for argument, asked in {"columns": columns or (), **{key: [name] for key, name in named.items()}}.items():
-        for name in asked:
-            if name not in names:
-                shown = ", ".join(map(repr, names[:10]))
-                raise ValueError(f"{argument}: there is no column {name!r}; there are {shown}")
-    chosen = [names.index(name) for name in (names if columns is None else columns) if name not in named.values()]
+    chosen = [names.index(name) for name in request.chosen(names)]
+    given = {argument: value for argument, value in request.per_row.items() if value is not None}
     others = {argument: _per_row(value, argument, X) for argument, value in given.items() if argument not in named}
+    of_rows = Request(dates_as_numbers=request.dates_as_numbers)
     if isinstance(X, da.Array):
-        if X.dtype.kind not in "biuf" and not (X.dtype.kind in "mM" and dates_as_numbers):
+        if X.dtype.kind not in "biuf" and not (X.dtype.kind in "mM" and request.dates_as_numbers):
             raise TypeError(f"X must hold numbers, got dtype {X.dtype}: convert it first, e.g. with .astype(float)")
-        reader = Reader(tuple(names[i] for i in chosen), tuple(chosen), None, dates_as_numbers)
+        reader = Reader(tuple(names[i] for i in chosen), tuple(chosen), None, of_rows)
         return Parts(reader, partitions(X), others, tuple(chosen))
-    read = read_table(X._meta_nonempty.iloc[:, chosen], non_numeric=non_numeric, dates_as_numbers=dates_as_numbers)
+    read = read_table(X._meta_nonempty.iloc[:, chosen], replace(request, columns=None, per_row={}))
     kept = [chosen[index] for index in read.feature_indices]
     labels = list(dict.fromkeys([*kept, *(names.index(name) for name in named.values())]))
     frame = X[[X.columns[index] for index in labels]]
@@ -113,7 +101,7 @@ def opened(
         for argument, name in named.items()
     }
     dtypes = tuple(frame._meta.dtypes.iloc[: len(kept)])
-    reader = Reader(read.names, tuple(range(len(kept))), dtypes, dates_as_numbers)
+    reader = Reader(read.names, tuple(range(len(kept))), dtypes, of_rows)
     return Parts(reader, rows, numbers | others, tuple(kept))
 
 
@@ -125,7 +113,7 @@ def features(X: Any, per_row: Numbers, leave_out: Collection[int], way_out: str)
     columns = [name for index, name in enumerate(names) if index not in leave_out]
     if not columns:
         raise ValueError("X has no columns to bin: give bin_method=None")
-    parts = opened(X, columns, per_row, non_numeric="skip")
+    parts = opened(X, Request(columns, per_row, "skip"))
     if odd := [name for name in columns if name not in parts.reader.names]:
         kind = X._meta.dtypes.iloc[names.index(odd[0])]
         raise TypeError(f"X, column {odd[0]!r} of type {kind} cannot be cut: {way_out}, or give bin_method=None")

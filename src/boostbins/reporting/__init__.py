@@ -16,8 +16,11 @@ from boostbins.fit import checked_max_bins
 from boostbins.methods import METHODS, Method, looks_at_target, named_methods
 from boostbins.methods.choice import Choice
 from boostbins.reporting.facts import ColumnFacts, column_facts, percent
-from boostbins.sources.features import numbers_only, split_target, target_values
-from boostbins.sources.table import read_table
+from boostbins.sources.features import notes_on, target_values
+from boostbins.sources.reading import in_memory
+from boostbins.sources.request import Request
+from boostbins.sources.stream import Stream, open_source
+from boostbins.sources.table import DATE
 from boostbins.sources.values import MAX_TARGETS, Targets, checked_target, class_targets, positive_weight
 from boostbins.summary.column import MAX_CELLS
 from boostbins.summary.stats import frame_of
@@ -278,7 +281,8 @@ def report(
 
     Parameters
     ----------
-    X : array, frame, sparse matrix, list or dict of columns
+    X : array, frame, sparse matrix, list or dict of columns; file or files; stream
+        As for `fit_bins`; what is not in memory is read whole.
     y : array of shape (rows,), or the name of a column of X, optional
         The target: numbers or classes. The report then tells how it varies inside the bins that hide something (of
         more than two classes: the share of the most frequent one), and what "auto" chose and why.
@@ -310,11 +314,13 @@ def report(
     budgets = list(dict.fromkeys(checked_max_bins(budgets, [str(i) for i in range(len(budgets))])))
     found = named_methods(methods, always=("quantile", "kmeans"))
     target = target or (y if isinstance(y, str) else "the target")
-    X, y, sample_weight = split_target(X, y, sample_weight)
-    numbers, notes, dates = numbers_only(X)
-    if getattr(numbers, "shape", (0, 1))[-1] == 0:
+    request = Request(None, {"y": y, "sample_weight": sample_weight}, "skip", dates_as_numbers=True, texts=["y"])
+    rows = open_source(in_memory(X), request)
+    assert not isinstance(rows, Stream)
+    table, y, sample_weight = rows.table, rows.per_row.get("y"), rows.per_row.get("sample_weight")
+    if not len(table):
         raise ValueError("there is no numeric column: nothing to bin")
-    table = read_table(numbers, non_numeric="skip")
+    notes, dates = notes_on(table.units, table.left_out), {name for name, unit in table.units.items() if unit == DATE}
     weight = None if sample_weight is None else positive_weight(sample_weight, table.n_rows, "sample_weight")
     targets, meaning, shown = None, None, 0
     if y is not None:

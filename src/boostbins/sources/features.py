@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
 import numbers
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from boostbins.sources.table import float_values, is_array_like, is_sparse
-from boostbins.sources.values import is_missing
+from boostbins.sources.request import listed
+from boostbins.sources.table import DATE, SPAN, float_values, is_array_like, is_sparse, seconds
+from boostbins.sources.values import check_none_missing, is_missing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,36 +19,6 @@ if TYPE_CHECKING:
 Notes = list[str]
 
 _DISTINCT_SHARE = 0.5  # a text that differs in more than this share of the rows is no category
-
-
-def split_target(X: Any, y: Any, weight: Any) -> tuple[Any, Any, Any]:
-    """Return the features, the target and the weights, the latter two taken out of the table where they are names."""
-    names = [name for name in (y, weight) if isinstance(name, str)]
-    if not names:
-        return X, y, weight
-    if len(set(names)) < len(names):
-        raise ValueError(f"column {y!r} cannot be both the target and the weights")
-    frame = _frame(X)
-    for name in names:
-        if name not in frame.columns:
-            raise ValueError(f"there is no column {name!r}{nearest(name, frame.columns)}")
-    if isinstance(weight, str):
-        if not _is_number(frame.schema[weight]):
-            raise ValueError(f"the weights in column {weight!r} must be numbers, got {frame.schema[weight]}")
-        weight = float_values(frame.get_column(weight))
-    if isinstance(y, str):
-        y = _values(frame.get_column(y))
-    return frame.drop(names).to_native(), y, weight
-
-
-def _values(series: Any) -> NDArray[Any]:
-    """Return a column as an array of numbers, dates, or objects with None for what is missing."""
-    import narwhals as nw
-
-    if _is_number(series.dtype):
-        is_whole = (series.dtype.is_integer() or series.dtype == nw.Boolean) and series.null_count() == 0
-        return np.asarray(series.to_numpy()) if is_whole and not _is_wide(series.dtype) else float_values(series)
-    return _texts(series) if _is_text(series.dtype) else np.asarray(series.to_numpy())
 
 
 def _texts(series: Any) -> NDArray[Any]:
@@ -73,48 +43,22 @@ def target_values(y: Any, n_rows: int) -> NDArray[Any]:
     return values
 
 
-def check_none_missing(n_missing: int) -> None:
-    """Refuse a target with missing values."""
-    if n_missing:
-        what = "a missing value: remove that row, or fill it in"
-        if n_missing > 1:
-            what = f"{n_missing:,} missing values: remove those rows, or fill them in"
-        raise ValueError(f"the target has {what}")
+def notes_on(units: Mapping[str, str], left_out: Mapping[str, str]) -> Notes:
+    """Return what is to be said of columns that hold dates, by their units, and of those that are left out."""
+    notes = [
+        f"{what}: {_quoted([name for name, unit in units.items() if unit == its])}"
+        for its, what in _UNITS.items()
+        if its in units.values()
+    ]
+    for what in dict.fromkeys(left_out.values()):
+        notes += _left_out([name for name, held in left_out.items() if held == what], what)
+    return notes
 
 
-def nearest(name: str, names: Sequence[str]) -> str:
-    """Return a suggestion, as the end of a sentence.
-
-    >>> nearest("prize", ["rooms", "price"]), nearest("y", ["rooms"])
-    (": did you mean 'price'?", "; there are 'rooms'")
-    """
-    small = {other.lower(): other for other in names}
-    found = difflib.get_close_matches(name.lower(), small, 1, 0.5)
-    return f": did you mean {small[found[0]]!r}?" if found else f"; there are {_quoted(names)}"
-
-
-class Numbers(NamedTuple):
-    """The numeric columns of a table."""
-
-    table: Any
-    notes: Notes  # on what was changed or left out
-    dates: frozenset[str] = frozenset()  # the columns that were dates
-
-
-def numbers_only(X: Any) -> Numbers:
-    """Return the numeric columns of a table, dates among them as seconds."""
-    columns = X.values() if isinstance(X, Mapping) else X if isinstance(X, list | tuple) else []
-    is_plain = not _is_frame(X) and all(np.asarray(column).dtype.kind in "biuf" for column in columns)
-    if is_plain:
-        return Numbers(X, [])
-    frame = _frame(X)
-    dates = frozenset(_dates_in(frame))
-    frame, notes = _dates_as_seconds(frame)
-    kept = [name for name, dtype in frame.schema.items() if _is_number(dtype)]
-    texts = [name for name, dtype in frame.schema.items() if _is_text(dtype)]
-    others = [name for name in frame.columns if name not in {*kept, *texts}]
-    notes += _left_out(texts, "text or categories") + _left_out(others, "neither numbers nor text")
-    return Numbers(frame.select(kept).to_native(), notes, dates)
+_UNITS = {
+    DATE: "dates are taken as seconds since 1970 (month, weekday and age are up to you)",
+    SPAN: "durations are taken as seconds",
+}
 
 
 def numbers_and_categories(X: Any, most_categories: int) -> tuple[pd.DataFrame, Notes]:
@@ -143,7 +87,7 @@ def numbers_and_categories(X: Any, most_categories: int) -> tuple[pd.DataFrame, 
                 columns[name] = values
     notes += _left_out(empty, "nothing but missing values") + _left_out(others, "neither numbers nor text")
     if many:
-        notes.append(f"left out, as text with too many values to be a category: {_listed(many)}")
+        notes.append(f"left out, as text with too many values to be a category: {listed(many)}")
     return pd.DataFrame(columns), notes
 
 
@@ -207,33 +151,12 @@ def _dates_as_seconds(frame: Any) -> tuple[Any, Notes]:
     spans = [name for name, dtype in frame.schema.items() if dtype == nw.Duration]
     if not dates and not spans:
         return frame, []
-    seconds = [
-        nw.new_series(name, _seconds(frame.get_column(name)), nw.Float64, backend=frame.implementation)
+    converted = [
+        nw.new_series(name, seconds(frame.get_column(name)), nw.Float64, backend=frame.implementation)
         for name in [*dates, *spans]
     ]
-    notes = []
-    if dates:
-        notes.append(f"dates are taken as seconds since 1970 (month, weekday and age are up to you): {_quoted(dates)}")
-    if spans:
-        notes.append(f"durations are taken as seconds: {_quoted(spans)}")
-    return frame.with_columns(*seconds), notes
-
-
-def _seconds(series: Any) -> NDArray[np.float64]:
-    """Return dates as seconds since 1970, durations as seconds, and NaN for what is missing."""
-    import narwhals as nw
-
-    if series.dtype == nw.Datetime and series.dtype.time_zone is not None:
-        series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-    values = series.to_numpy()
-    if values.dtype.kind not in "mM":  # objects, of dates beyond a library's reach
-        values = np.array(series.to_list(), "datetime64[us]")
-    unit, n = np.datetime_data(values.dtype)
-    per_unit = {"D": 86_400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}[unit] * n
-    counts = values.view(np.int64)
-    # Divided where that is exact: 1e-3 is no number of a computer.
-    found = counts * per_unit if per_unit >= 1 else counts / round(1 / per_unit)
-    return np.where(np.isnat(values), np.nan, found)
+    units = {**dict.fromkeys(dates, DATE), **dict.fromkeys(spans, SPAN)}
+    return frame.with_columns(*converted), notes_on(units, {})
 
 
 def _is_number(dtype: Any) -> bool:
@@ -269,9 +192,4 @@ def _left_out(names: Sequence[str], what: str) -> Notes:
 
 
 def _quoted(names: Sequence[str]) -> str:
-    return _listed([repr(name) for name in names])
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:5])
-    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
+    return listed([repr(name) for name in names])

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from boostbins._atomic import check_writable
 from boostbins.sources.content import STDIN, FileError, expanded, first_line
 from boostbins.sources.csv import dates_alike
 from boostbins.sources.files import as_table, columns_of, opened_file
+from boostbins.sources.stream import open_stream
 
 
 def read_files(paths: Sequence[str | os.PathLike[str]] | str | os.PathLike[str]) -> Any:
@@ -29,6 +32,24 @@ def read_files(paths: Sequence[str | os.PathLike[str]] | str | os.PathLike[str])
     files = [file for name in names for file in expanded(os.fspath(name))]
     tables = [_read_one(file) for file in files]
     return tables[0] if len(tables) == 1 else _below_each_other(tables, files)
+
+
+def in_memory(X: Any) -> Any:
+    """Return a table in memory: files, and what comes in batches, are read whole."""
+    names = [X] if isinstance(X, str | os.PathLike) else X
+    if isinstance(names, list | tuple) and names and all(isinstance(name, str | os.PathLike) for name in names):
+        return read_files(names)
+    stream = open_stream(X)
+    if stream is None:
+        return X
+    parts = [as_table(chunk.data) for chunk in stream.chunks(None)]
+    if all(isinstance(part, np.ndarray) for part in parts):
+        return np.concatenate(parts)
+    if all(isinstance(part, Mapping) for part in parts):
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    import narwhals as nw
+
+    return nw.concat([nw.from_native(part, eager_only=True) for part in parts]).to_native()
 
 
 def check_output(path: str, inputs: Sequence[str]) -> None:

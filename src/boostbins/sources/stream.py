@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
 from itertools import chain
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,20 +31,18 @@ from boostbins.sources.files import (
     opened_file,
     rows_at_once,
 )
-from boostbins.sources.table import Column, NonNumeric, Table, dense, float_values, lazy_table, read_table
-from boostbins.sources.values import Floats, real_numbers
+from boostbins.sources.request import PLAIN, Request
+from boostbins.sources.table import NOTHING, Column, Table, dense, float_values, lazy_table, read_table
+from boostbins.sources.values import is_missing, real_numbers
 
 _ROWS_TOGETHER = 2**15  # of small batches
 
-PerRow: TypeAlias = str | ArrayLike | None
-"""A number per row: the name of a column, or an array."""
-
 
 class Batch(NamedTuple):
-    """Some rows of a stream."""
+    """Some rows."""
 
     table: Table  # the columns to be cut
-    numbers: dict[str, Floats]  # those that stand beside them, by their argument: weights, targets
+    per_row: dict[str, Any]  # what stands beside them, by its argument: weights, targets
     size: int  # of what has been read for it, in bytes
     where: str  # it comes from
     borrowed: bool = False  # whether it lies in memory that may hold the next one, once that is asked for
@@ -53,8 +51,8 @@ class Batch(NamedTuple):
         """Return the batch in memory of its own."""
         if not self.borrowed:
             return self
-        numbers = {argument: values.copy() for argument, values in self.numbers.items()}
-        return self._replace(table=self.table.copied(), numbers=numbers, borrowed=False)
+        per_row = {argument: values.copy() for argument, values in self.per_row.items()}
+        return self._replace(table=self.table.copied(), per_row=per_row, borrowed=False)
 
 
 @dataclass(frozen=True)
@@ -68,87 +66,70 @@ class Stream:
     by_column: Callable[[Sequence[str] | None], Iterator[Chunk]] | None = None  # chunks that may be unread
     ours: bool = True  # a user's iterator may be bound to the user's thread, and fill the same memory again and again
 
-    def batches(
-        self,
-        columns: Sequence[str] | None = None,
-        per_row: Mapping[str, PerRow] | None = None,
-        *,
-        non_numeric: NonNumeric = "error",
-        dates_as_numbers: bool = False,
-        by_column: bool = False,
-    ) -> Iterator[Batch]:
+    def batches(self, request: Request = PLAIN, *, by_column: bool = False) -> Iterator[Batch]:
         """Yield the batches, each with the same columns; those without rows are left out.
 
         Parameters
         ----------
-        columns : sequence of str, optional
-            Which to read; all, if not given.
-        beside : dict
-            Numbers per row that are no columns to be cut, by the argument that they were given as: names of columns,
-            or arrays of all rows.
-        non_numeric, dates_as_numbers
-            As for `fit_bins`.
+        request : Request
+            What is asked of them.
         by_column : bool
             Whether a column may be read no sooner than a batch's table is asked for it, and each time that it is.
         """
-        check_names(columns)
-        given = {argument: value for argument, value in (per_row or {}).items() if value is not None}
-        named = {argument: value for argument, value in given.items() if isinstance(value, str)}
-        arrays = {argument: _array(value, argument) for argument, value in given.items() if argument not in named}
-        wanted = None
-        if self.names is not None:
-            self._check(columns or (), "columns")
-            for argument, name in named.items():
-                self._check([name], argument)
-            chosen = [name for name in (self.names if columns is None else columns) if name not in named.values()]
-            wanted = list(dict.fromkeys([*chosen, *named.values()]))
-        names: tuple[str, ...] | None = None
+        arrays = request.arrays
+        needed = None if self.names is None else request.needed(self.names)
+        first: Table | None = None
         start = 0
-        chunks = ((by_column and self.by_column) or self.chunks)(wanted)
+        chunks = ((by_column and self.by_column) or self.chunks)(needed)
         for data, size, where in prefetch(chunks) if self.ours else chunks:
             try:
                 if _n_rows(data) == 0:
                     continue
                 if isinstance(data, LazyRowGroups):
-                    empty, numbers = _split_lazy_columns(data, named)
-                    table = lazy_table(empty, data.num_rows, data.read_one, non_numeric, dates_as_numbers)
+                    empty, per_row = _split_lazy(data, request)
+                    table = lazy_table(empty, data.num_rows, data.read_one, request)
                 else:
-                    data, numbers = split_columns(as_table(data), named)
-                    if columns is not None:
-                        data = selected(data, [name for name in columns if name not in named.values()])
-                    table = read_table(data, non_numeric=non_numeric, dates_as_numbers=dates_as_numbers)
-                table = table if names is None else table.matched(names)
+                    data, per_row = selected(as_table(data), request)
+                    table = read_table(data, request)
+                table = table if first is None else _alike(table, first)
             except FileError:  # says where already
                 raise
             except (TypeError, ValueError) as error:
                 raise type(error)(f"{where}: {error}") from None
-            names = table.names
+            first = table if first is None else first
             rows = slice(start, start := start + table.n_rows)
             for argument, array in arrays.items():
                 if len(array) < start:
                     raise ValueError(f"{argument} must have one entry per row, and has only {len(array)}")
-                numbers[argument] = array[rows]
-            yield Batch(table, numbers, size, where, borrowed=not self.ours)
-        if names is None:
+                per_row[argument] = array[rows]
+            yield Batch(table, per_row, size, where, borrowed=not self.ours)
+        if first is None:
             raise ValueError("X has no rows")
         for argument, array in arrays.items():
             if len(array) != start:
                 raise ValueError(f"{argument} must have one entry per row, shape ({start},), got {array.shape}")
 
-    def mapped(self, change: Callable[[Any], Any], columns: Sequence[str] | None = None) -> Stream:
-        """Return the stream of changed chunks, of some columns of this one, if told."""
 
-        def chunks(_: Sequence[str] | None) -> Iterator[Chunk]:
-            return (chunk._replace(data=change(chunk.data)) for chunk in self.chunks(columns))
+def open_source(X: Any, request: Request) -> Batch | Stream:
+    """Return a table in memory as one batch, and what comes in batches as a stream, for the same request."""
+    stream = open_stream(X)
+    if stream is not None:
+        return stream
+    data, per_row = selected(as_table(X), request)
+    given = {argument: value for argument, value in request.per_row.items() if value is not None}
+    return Batch(read_table(data, request), given | per_row, 0, "X")
 
-        return replace(self, chunks=chunks, by_column=None, names=None)
 
-    def _check(self, names: Sequence[str], argument: str) -> None:
-        for name in names:
-            if self.names is not None and name not in self.names:
-                raise ValueError(
-                    f"{argument}: there is no column {name!r}; there are {', '.join(map(repr, self.names[:10]))}"
-                )
+def _alike(table: Table, first: Table) -> Table:
+    """Return the columns of a batch in the order of the first's; dates must be dates in both."""
+    table = table.matched(first.names)
+    for name in table.names:
+        mine, its = table.units.get(name), first.units.get(name)
+        if mine != its and NOTHING not in (mine, its):
+            raise ValueError(
+                f"column {name!r} holds {mine or 'numbers'} here, and {its or 'numbers'} in what came first"
+            )
+    return table
 
 
 def open_stream(X: Any) -> Stream | None:
@@ -214,10 +195,10 @@ def numbers_in(
     """Return numbers per row of some batches, if there are any."""
     parts = []
     for batch in some:
-        if argument not in batch.numbers:
+        if argument not in batch.per_row:
             return None
         try:
-            parts.append(check(batch.numbers[argument], batch.table.n_rows, argument))
+            parts.append(check(batch.per_row[argument], batch.table.n_rows, argument))
         except (TypeError, ValueError) as error:
             raise type(error)(f"{batch.where}: {error}") from None
     return np.concatenate(parts)
@@ -232,22 +213,6 @@ def peeked(batches: Iterator[Batch]) -> tuple[tuple[str, ...], Iterator[Batch]]:
 # ---- chunks of any kind
 
 
-def check_names(columns: Sequence[str] | None) -> None:
-    """Refuse what is no list of different names."""
-    if isinstance(columns, str):
-        raise TypeError(f"columns must be a list of names, got {columns!r}")
-    if columns is not None and len(set(columns)) < len(columns):
-        twice = next(name for name in columns if list(columns).count(name) > 1)
-        raise ValueError(f"columns names {twice!r} more than once")
-
-
-def _array(value: ArrayLike, argument: str) -> NDArray[Any]:
-    array = np.asarray(value)
-    if array.ndim == 0:
-        raise ValueError(f"{argument} must be a column's name, or an array with one entry per row, got {value!r}")
-    return array
-
-
 def _n_rows(data: Any) -> int:
     if isinstance(data, Mapping):
         return len(next(iter(data.values()), ()))
@@ -257,54 +222,48 @@ def _n_rows(data: Any) -> int:
     return int(shape[0]) if shape else len(data[0]) if isinstance(data, list | tuple) and data else 1
 
 
-def split_columns(
-    data: Any, named: Mapping[str, str], texts: Sequence[str] = ()
-) -> tuple[Any, dict[str, NDArray[Any]]]:
-    """Return a table without the columns that stand beside the others, and these; of `texts`, they may be so."""
-    if not named:
+def selected(data: Any, request: Request) -> tuple[Any, dict[str, NDArray[Any]]]:
+    """Return the columns to be cut of any table, and those that stand beside them, by argument."""
+    named = request.named
+    if not named and request.columns is None:
         return data, {}
     if isinstance(data, Mapping):
-        for argument, name in named.items():
-            if name not in data:
-                raise ValueError(f"{argument}: there is no column {name!r}")
-        numbers = {argument: np.asarray(data[name]) for argument, name in named.items()}
-        for argument, values in numbers.items():
-            if argument not in texts:
-                numbers[argument] = real_numbers(values, f"{argument}, column {named[argument]!r},")
-        return {name: column for name, column in data.items() if name not in named.values()}, numbers
-    frame = _frame(data, next(iter(named)))
-    numbers = {}
-    for argument, name in named.items():
-        if name not in frame.columns:
-            raise ValueError(f"{argument}: there is no column {name!r}")
-        column = frame.get_column(name)
-        if column.dtype.is_numeric() or column.dtype.is_boolean():
-            numbers[argument] = float_values(column)
-        elif argument in texts:
-            numbers[argument] = np.array([*column.to_list(), None], object)[:-1]
-        else:
-            raise TypeError(f"{argument}: column {name!r} must hold numbers, got {column.dtype}")
-    return frame.drop(list(dict.fromkeys(named.values()))).to_native(), numbers
+        chosen = request.chosen(list(data))
+        columns = {argument: np.asarray(data[name]) for argument, name in named.items()}
+        numbers = {
+            argument: values
+            if argument in request.texts
+            else real_numbers(values, f"{argument}, column {named[argument]!r},")
+            for argument, values in columns.items()
+        }
+        return {name: data[name] for name in chosen}, numbers
+    frame = _frame(data, next(iter(named), "columns"))
+    chosen = request.chosen(frame.columns)
+    numbers = {
+        argument: _per_row(frame.get_column(name), argument, argument in request.texts)
+        for argument, name in named.items()
+    }
+    return frame.select(chosen).to_native(), numbers
 
 
-def _split_lazy_columns(data: LazyRowGroups, named: Mapping[str, str]) -> tuple[Any, dict[str, Floats]]:
-    """Return a chunk's table, still without rows, without the columns that stand beside the others, and these."""
-    if not named:
+def _per_row(column: Any, argument: str, may_be_text: bool) -> NDArray[Any]:
+    """Return a column that stands beside the others as an array; text as objects, with None for what is missing."""
+    if column.dtype.is_numeric() or column.dtype.is_boolean():
+        return float_values(column)
+    if may_be_text:
+        if column.dtype.is_temporal():
+            return np.asarray(column.to_numpy())
+        return np.array([None if is_missing(value) else value for value in column.to_list()] + [None], object)[:-1]
+    raise TypeError(f"{argument}: column {column.name!r} must hold numbers, got {column.dtype}")
+
+
+def _split_lazy(data: LazyRowGroups, request: Request) -> tuple[Any, dict[str, NDArray[Any]]]:
+    """Return a chunk's columns to be cut, still without rows, and those that stand beside them."""
+    if not request.named:
         return data.empty, {}
-    per_row = list(dict.fromkeys(named.values()))
-    return data.empty.drop_columns(per_row), split_columns(data.read(per_row), named)[1]
-
-
-def selected(data: Any, columns: Sequence[str]) -> Any:
-    """Return some columns of a table."""
-    if isinstance(data, Mapping):
-        if missing := [name for name in columns if name not in data]:
-            raise ValueError(f"columns: there is no column {missing[0]!r}")
-        return {name: data[name] for name in columns}
-    frame = _frame(data, "columns")
-    if missing := [name for name in columns if name not in frame.columns]:
-        raise ValueError(f"columns: there is no column {missing[0]!r}")
-    return frame.select(list(columns)).to_native()
+    apart = list(dict.fromkeys(request.named.values()))
+    columns = replace(request, columns=[])
+    return data.empty.drop_columns(apart), selected(data.read(apart), columns)[1]
 
 
 def _frame(data: Any, argument: str) -> Any:

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from boostbins.sources.values import is_missing, numeric_column
+from boostbins.sources.request import PLAIN, Request, listed
+from boostbins.sources.values import is_missing, numeric_column, only_numbers
 
 ROWS_AT_ONCE = 16_384
 """Rows of an array to be worked on together: in C order, a block stays in the cache for all columns."""
 
-NonNumeric: TypeAlias = Literal["error", "skip"]
+DATE, SPAN = "seconds since 1970", "seconds"
+"""The units of columns that held dates (in UTC, where they had a time zone) and durations."""
+
+NOTHING = ""
+"""The unit of a column whose type tells nothing: every value is missing."""
+
+
+TEXT, OTHER = "text or categories", "neither numbers nor text"
 
 
 @dataclass(frozen=True)
@@ -51,6 +59,8 @@ class Table:
     in_memory: bool = False  # whether `read` only gives a view of an array
     array: NDArray[Any] | None = None  # that holds all columns, where there is one
     feature_indices: tuple[int, ...] = ()  # of the columns in the table that was read, where some were left out
+    units: Mapping[str, str] = field(default_factory=dict)  # of those that held no numbers
+    left_out: Mapping[str, str] = field(default_factory=dict)  # columns that cannot be cut: what they hold
 
     def __len__(self) -> int:
         return len(self.names)
@@ -59,13 +69,13 @@ class Table:
         """Return the columns in the order of `names`: by name if the table has names, else by position."""
         if not self.named:
             if len(self) != len(names):
-                raise ValueError(f"X has {len(self)} columns, but the bins are for {len(names)}: {_listed(names)}")
+                raise ValueError(f"X has {len(self)} columns, but the bins are for {len(names)}: {_quoted(names)}")
             return self
         missing = [name for name in names if name not in self.names]
         extra = [name for name in self.names if name not in names]
         if missing or extra:
-            found = f"lacks {_listed(missing)}" if missing else f"has columns that were not binned: {_listed(extra)}"
-            raise ValueError(f"X {found}; the bins are for {_listed(names)}")
+            found = f"lacks {_quoted(missing)}" if missing else f"has columns that were not binned: {_quoted(extra)}"
+            raise ValueError(f"X {found}; the bins are for {_quoted(names)}")
         return self.chosen([self.names.index(name) for name in names])
 
     def chosen(self, columns: Sequence[int]) -> Table:
@@ -80,7 +90,9 @@ class Table:
 
     def renamed(self, names: Sequence[str], named: bool = True) -> Table:
         """Return the columns with other names, those of all columns of the table that was read."""
-        return replace(self, names=tuple(names[index] for index in self.feature_indices), named=named)
+        mine = tuple(names[index] for index in self.feature_indices)
+        units = {new: self.units[old] for old, new in zip(self.names, mine, strict=True) if old in self.units}
+        return replace(self, names=mine, named=named, units=units)
 
     def leaving_out(self, feature_indices: Collection[int]) -> Table:
         """Return the columns that are not at these places of the table that was read."""
@@ -130,7 +142,7 @@ def with_missing(value: float) -> Callable[[Column], Column]:
     return marked
 
 
-def read_table(X: Any, *, non_numeric: NonNumeric = "error", dates_as_numbers: bool = False) -> Table:
+def read_table(X: Any, request: Request = PLAIN) -> Table:
     """Return the columns of an array, a frame, a sparse matrix, a list or a dict of columns.
 
     Parameters
@@ -138,34 +150,28 @@ def read_table(X: Any, *, non_numeric: NonNumeric = "error", dates_as_numbers: b
     X : array, frame, sparse matrix, list or dict
         2-D arrays; pandas, polars and Arrow tables; SciPy's sparse matrices; a list of columns or a dict of
         them by name; a single column as a 1-D array or series.
-    non_numeric : "error" or "skip"
-        What to do with columns of text or categories.
-    dates_as_numbers : bool
-        Whether dates, times and durations are taken as numbers (of their own unit).
+    request : Request
+        Whether text is an error, and dates are numbers; the rest has been seen to.
     """
-    if non_numeric not in ("error", "skip"):
-        raise ValueError(f"non_numeric must be 'error' or 'skip', got {non_numeric!r}")
     if is_sparse(X):
         table = _from_sparse(X)
     elif isinstance(X, Mapping):
-        table = _from_columns([str(name) for name in X], list(X.values()), named=True)
+        table = _from_columns([str(name) for name in X], list(X.values()), request, named=True)
     elif isinstance(X, list | tuple):
-        table = _from_columns([f"x{i}" for i in range(len(X))], list(X), named=False)
+        table = _from_columns([f"x{i}" for i in range(len(X))], list(X), request, named=False)
     elif isinstance(X, np.ndarray):
-        table = _from_array(X, dates_as_numbers)
+        table = _from_array(X, request)
     elif is_array_like(X):
-        table = _from_array(np.asarray(X), dates_as_numbers)
+        table = _from_array(np.asarray(X), request)
     else:
-        table = _from_frame(X, non_numeric, dates_as_numbers)
-    table = _checked(table, non_numeric)
+        table = _from_frame(X, request)
+    table = _checked(table, request)
     if table.n_rows == 0:
         raise ValueError("X has no rows")
     return table
 
 
-def lazy_table(
-    X: Any, n_rows: int, read: Callable[[str], Any], non_numeric: NonNumeric, dates_as_numbers: bool
-) -> Table:
+def lazy_table(X: Any, n_rows: int, read: Callable[[str], Any], request: Request) -> Table:
     """Return the columns of an Arrow table that is not in memory: each is read when it is asked for.
 
     Parameters
@@ -176,27 +182,26 @@ def lazy_table(
         How many these are.
     read : function
         Gives a column by its name, as Arrow's chunked array.
-    non_numeric, dates_as_numbers
+    request : Request
         As for `read_table`.
     """
     import narwhals as nw
     from pyarrow import types
 
-    table = _checked(_from_frame(X, non_numeric, dates_as_numbers), non_numeric)
+    table = _checked(_from_frame(X, request), request)
 
     def column(i: int) -> NDArray[Any]:
-        name = table.names[i]
-        values = read(name)
+        values = read(table.names[i])
         if types.is_floating(values.type):  # what a narwhals series would give, in a fiftieth of the time
             return numeric_column(values.to_numpy())
-        return _numbers(nw.from_native(values, series_only=True), name, dates_as_numbers)
+        return _numbers(nw.from_native(values, series_only=True))
 
     return replace(table, n_rows=n_rows, read=column)
 
 
-def _checked(table: Table, non_numeric: NonNumeric) -> Table:
-    """Return a table with columns, named apart, that know their places."""
-    if len(table) == 0 and non_numeric == "error":
+def _checked(table: Table, request: Request) -> Table:
+    """Return a table with columns, of different names, that know their indices."""
+    if len(table) == 0 and request.non_numeric == "error":
         raise ValueError("X has no columns to bin")
     if len(set(table.names)) < len(table.names):
         twice = next(name for name in table.names if table.names.count(name) > 1)
@@ -219,34 +224,54 @@ def is_array_like(X: Any) -> bool:
     )
 
 
-def _from_array(X: NDArray[Any], dates_as_numbers: bool) -> Table:
+def _from_array(X: NDArray[Any], request: Request) -> Table:
     if not isinstance(X, np.ma.MaskedArray):
         X = np.asarray(X)
     if X.ndim == 1 and X.dtype != object:
         X = X[:, None]
     if X.ndim != 2:
         raise ValueError(f"X must be a table with rows and columns, got shape {X.shape} of dtype {X.dtype}")
+    names = tuple(f"x{i}" for i in range(X.shape[1]))
+    units: dict[str, str] = {}
     if X.dtype.kind in "mM":
-        X = _dates(X, "X", dates_as_numbers)
+        units = dict.fromkeys(names, _unit_of(X, "X", request))
+        X = _seconds(X)
     if X.dtype.kind not in "biuf":
         raise TypeError(f"X must hold numbers, got dtype {X.dtype}: convert it first, e.g. with .astype(float)")
-    names = tuple(f"x{i}" for i in range(X.shape[1]))
     array = None if isinstance(X, np.ma.MaskedArray) else X
-    return Table(names, X.shape[0], False, lambda i: numeric_column(X[:, i]), in_memory=True, array=array)
+    return Table(names, X.shape[0], False, lambda i: numeric_column(X[:, i]), in_memory=True, array=array, units=units)
 
 
-def _from_columns(names: list[str], columns: list[Any], *, named: bool) -> Table:
-    arrays: list[NDArray[Any]] = []
-    for name, column in zip(names, columns, strict=True):
+def _from_columns(names: list[str], columns: list[Any], request: Request, *, named: bool) -> Table:
+    arrays: dict[int, NDArray[Any]] = {}
+    units: dict[str, str] = {}
+    left_out: dict[str, str] = {}
+    lengths = {}
+    for i, (name, column) in enumerate(zip(names, columns, strict=True)):
         try:
-            arrays.append(numeric_column(column))
+            values = column if isinstance(column, np.ma.MaskedArray) else np.asarray(column)
+            if values.dtype.kind in "mM":
+                units[name] = _unit_of(values, f"X, column {name!r}", request)
+                values = _seconds(values)
+            elif values.dtype == object and only_numbers(values):
+                values = np.array([np.nan if is_missing(value) else float(value) for value in values.tolist()])
+            elif values.dtype.kind in "OSUT" and request.non_numeric == "skip":
+                left_out[name] = TEXT
+                lengths[name] = len(values)
+                continue
+            arrays[i] = numeric_column(values)
+            lengths[name] = len(arrays[i])
         except (TypeError, ValueError) as error:
-            raise type(error)(f"X, column {name!r}: {error}") from None
-    lengths = {len(a) for a in arrays}
-    if len(lengths) > 1:
-        map_threads = ", ".join(f"{name!r} {len(a)}" for name, a in zip(names[:5], arrays, strict=False))
-        raise ValueError(f"X's columns must have one length, got {map_threads}")
-    return Table(tuple(names), max(lengths, default=0), named, lambda i: arrays[i], in_memory=True)
+            said = str(error)
+            raise type(error)(said if said.startswith("X") else f"X, column {name!r}: {said}") from None
+    if len(set(lengths.values())) > 1:
+        each = ", ".join(f"{name!r} {n}" for name, n in list(lengths.items())[:5])
+        raise ValueError(f"X's columns must have one length, got {each}")
+    kept = tuple(arrays)
+    return Table(
+        tuple(names[i] for i in kept), max(lengths.values(), default=0), named, lambda i: arrays[kept[i]],
+        in_memory=True, feature_indices=kept, units=units, left_out=left_out,
+    )  # fmt: skip
 
 
 def _from_sparse(X: Any) -> Table:
@@ -266,7 +291,7 @@ def _from_sparse(X: Any) -> Table:
     return Table(tuple(f"x{i}" for i in range(X.shape[1])), X.shape[0], False, read)
 
 
-def _from_frame(X: Any, non_numeric: NonNumeric, dates_as_numbers: bool) -> Table:
+def _from_frame(X: Any, request: Request) -> Table:
     import narwhals as nw
 
     try:
@@ -282,28 +307,48 @@ def _from_frame(X: Any, non_numeric: NonNumeric, dates_as_numbers: bool) -> Tabl
         ) from None
     if isinstance(frame, nw.Series):
         frame = frame.alias(str(frame.name or "x0")).to_frame()
-    kept: list[str] = []
-    feature_indices: list[int] = []
+    kept: list[tuple[int, str]] = []
+    units: dict[str, str] = {}
+    left_out: dict[str, str] = {}
     for index, (name, dtype) in enumerate(frame.schema.items()):
-        is_number = dtype.is_numeric() or dtype == nw.Boolean or (dtype.is_temporal() and dates_as_numbers)
-        if is_number or (dtype == nw.Unknown and _is_null(frame.get_column(name))):
-            kept.append(name)
-            feature_indices.append(index)
-        elif non_numeric == "error" or dtype.is_temporal():
-            way_out = (
-                "convert it to numbers that mean something, or pass dates_as_numbers=True to fit_bins"
-                if dtype.is_temporal()
-                else "encode it as numbers, leave it out, or pass non_numeric='skip'"
-            )
-            raise TypeError(f"X, column {name!r} of type {dtype} cannot be cut: {way_out}")
+        unit = DATE if dtype in (nw.Date, nw.Datetime) else SPAN if dtype == nw.Duration else None
+        if unit is not None and request.dates_as_numbers:
+            units[str(name)] = unit
+        elif unit is not None:
+            raise _no_dates(f"X, column {name!r} of type {dtype}")
+        elif not _holds_numbers(frame, name, dtype):
+            if request.non_numeric == "error":
+                raise TypeError(
+                    f"X, column {name!r} of type {dtype} cannot be cut: encode it as numbers, leave it out, or pass "
+                    f"non_numeric='skip'"
+                )
+            left_out[str(name)] = TEXT if dtype in (nw.String, nw.Categorical, nw.Enum, nw.Object) else OTHER
+            continue
+        elif dtype == nw.Unknown:
+            units[str(name)] = NOTHING
+        kept.append((index, name))
 
     def read(i: int) -> NDArray[Any]:
-        return _numbers(frame.get_column(kept[i]), kept[i], dates_as_numbers)
+        return _numbers(frame.get_column(kept[i][1]))
 
-    return Table(tuple(str(name) for name in kept), len(frame), True, read, feature_indices=tuple(feature_indices))
+    return Table(
+        tuple(str(name) for _, name in kept), len(frame), True, read,
+        feature_indices=tuple(index for index, _ in kept), units=units, left_out=left_out,
+    )  # fmt: skip
 
 
-def _numbers(series: Any, name: str, dates_as_numbers: bool) -> NDArray[Any]:
+def _holds_numbers(frame: Any, name: Any, dtype: Any) -> bool:
+    """Return whether a frame's column holds numbers, or nothing at all; pandas may hold numbers as objects."""
+    import narwhals as nw
+
+    if dtype == nw.Object:
+        return only_numbers(np.array([*frame.get_column(name).to_list(), None], object)[:-1])
+    if dtype == nw.Unknown:
+        return _is_null(frame.get_column(name))
+    return bool(dtype.is_numeric() or dtype == nw.Boolean)
+
+
+def _numbers(series: Any) -> NDArray[Any]:
     """Return a frame's column, of numbers, dates or nothing."""
     import narwhals as nw
 
@@ -311,9 +356,9 @@ def _numbers(series: Any, name: str, dates_as_numbers: bool) -> NDArray[Any]:
     if dtype == nw.Unknown:
         return np.full(len(series), np.nan)
     if dtype.is_temporal():
-        return _dates(series.to_numpy(), name, dates_as_numbers)
+        return seconds(series)
     plain = dtype.is_integer() or dtype == nw.Boolean
-    wide = dtype.is_decimal() or dtype in (nw.Int128, nw.UInt128)
+    wide = dtype.is_decimal() or dtype in (nw.Int128, nw.UInt128, nw.Object)
     if wide or (plain and series.null_count() > 0):
         return float_values(series)
     values = series.to_numpy()
@@ -334,22 +379,50 @@ def float_values(series: Any) -> NDArray[np.float64]:
     if series.dtype.is_decimal():  # by its digits: what a cast does with the scale rounds twice
         series = series.cast(nw.String)
     try:
+        if series.dtype == nw.Object:
+            raise ValueError("a cast takes no objects")
         return np.asarray(series.cast(nw.Float64).to_numpy(), np.float64)
     except (ValueError, ArithmeticError):  # Arrow refuses whole numbers beyond 2**53
         return np.array([np.nan if is_missing(value) else float(value) for value in series.to_list()])
 
 
-def _dates(values: NDArray[Any], name: str, dates_as_numbers: bool) -> NDArray[np.float64]:
-    if not dates_as_numbers:
-        raise TypeError(
-            f"{name} holds dates or durations ({values.dtype}): pass dates_as_numbers=True, "
-            f"or convert them to numbers that mean something"
-        )
-    if values.dtype.kind not in "mM":
-        raise TypeError(f"X, column {name!r}: {values.dtype} cannot be taken as numbers; convert it first")
-    return np.where(np.isnat(values), np.nan, values.view(np.int64))
+def seconds(series: Any) -> NDArray[np.float64]:
+    """Return dates as seconds since 1970 in UTC, durations as seconds, and NaN for what is missing."""
+    import narwhals as nw
+
+    if series.dtype == nw.Datetime and series.dtype.time_zone is not None:
+        series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+    values = series.to_numpy()
+    if values.dtype.kind not in "mM":  # objects, of dates beyond a library's reach
+        values = np.array(series.to_list(), "timedelta64[us]" if series.dtype == nw.Duration else "datetime64[us]")
+    return _seconds(values)
 
 
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(map(repr, names[:5]))
-    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
+def _seconds(values: NDArray[Any]) -> NDArray[np.float64]:
+    unit, n = np.datetime_data(values.dtype)
+    if unit in ("Y", "M"):
+        values, unit, n = values.astype("datetime64[D]"), "D", 1
+    per_unit = {"W": 604_800.0, "D": 86_400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+    scale = per_unit[unit] * n
+    counts = values.view(np.int64)
+    # Divided where that is exact: 1e-3 is no number of a computer.
+    found = counts * scale if scale >= 1 else counts / round(1 / scale)
+    return np.where(np.isnat(values), np.nan, found)
+
+
+def _unit_of(values: NDArray[Any], name: str, request: Request) -> str:
+    """Return the unit of an array of dates or durations."""
+    if not request.dates_as_numbers:
+        raise _no_dates(f"{name} of dtype {values.dtype}")
+    return DATE if values.dtype.kind == "M" else SPAN
+
+
+def _no_dates(column: str) -> TypeError:
+    return TypeError(
+        f"{column} holds dates or durations: pass dates_as_numbers=True to fit_bins, or convert them to numbers that "
+        f"mean something"
+    )
+
+
+def _quoted(names: Sequence[str]) -> str:
+    return listed([repr(name) for name in names])

@@ -86,12 +86,22 @@ def checked_target(target: ArrayLike, n_rows: int, name: str) -> Targets:
             f"labels[:, None] == classes"
         )
     numbers = real_numbers(values, name)
+    check_none_missing(int(np.isnan(numbers).any(axis=1).sum()))
     if not np.isfinite(numbers).all():
         raise ValueError(f"{name} must be finite, got {numbers[~np.isfinite(numbers)][0]}: remove those rows")
     with np.errstate(over="ignore"):
         if not np.isfinite((numbers**2).sum()):
             raise ValueError(f"{name} has squares that add up to infinity: divide it by its maximum")
     return numbers
+
+
+def check_none_missing(n_missing: int) -> None:
+    """Refuse a target with missing values."""
+    if n_missing:
+        what = "a missing value: remove that row, or fill it in"
+        if n_missing > 1:
+            what = f"{n_missing:,} missing values: remove those rows, or fill them in"
+        raise ValueError(f"the target has {what}")
 
 
 def numbers_or_classes(target: ArrayLike, n_rows: int, name: str) -> Targets:
@@ -117,8 +127,7 @@ def class_targets(labels: ArrayLike, name: str) -> NDArray[np.bool_]:
     """
     values = np.asarray(labels)
     if values.dtype == object:
-        if missing := sum(is_missing(value) for value in values.tolist()):
-            raise ValueError(f"{name} has {missing:,} missing values: remove those rows")
+        check_none_missing(sum(is_missing(value) for value in values.tolist()))
         values = values.astype(str)
     classes, which = np.unique(values, return_inverse=True)
     return numbered_classes(which.reshape(-1), len(classes), name)
@@ -139,6 +148,17 @@ def numbered_classes(numbers: NDArray[Any], n_classes: int, name: str) -> NDArra
     targets = np.zeros((len(numbers), min(n_classes, MAX_TARGETS)), np.bool_)
     targets[np.arange(len(numbers)), index] = True
     return targets
+
+
+def only_numbers(values: NDArray[Any]) -> bool:
+    """Return whether objects are numbers, some of them missing perhaps; flags are none, and neither is nothing."""
+    found = False
+    for value in values.tolist():
+        if isinstance(value, Real | Decimal) and not isinstance(value, bool | np.bool_):
+            found = True
+        elif not is_missing(value):
+            return False
+    return found
 
 
 def is_missing(value: Any) -> bool:

@@ -7,8 +7,10 @@ the driver gets one per column. Rows never move. This is what runs on the execut
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import chain
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,8 +20,9 @@ from boostbins.adapters.stand_ins import represented
 from boostbins.bins import Bins
 from boostbins.fit import cells_for, checked_max_bins, fit_summary
 from boostbins.methods import Method, method_named
+from boostbins.sources.request import NonNumeric, Request
 from boostbins.sources.stream import open_stream
-from boostbins.sources.table import Column, NonNumeric, read_table
+from boostbins.sources.table import Column, Table, read_table
 from boostbins.sources.values import Floats
 from boostbins.summary.column import MAX_CELLS, ColumnSummary
 from boostbins.summary.table import TableSummary, summarize_stream
@@ -68,7 +71,7 @@ def fit_bins(
         Which to bin; all, if not given.
     """
     find = method_named(method)
-    source = _source(df, columns, sample_weight, y, non_numeric, dates_as_numbers)
+    source = _source(df, Request(columns, {"sample_weight": sample_weight, "y": y}, non_numeric, dates_as_numbers))
     if not source.names:
         raise ValueError("X has no columns to bin")
     max_cells = None if exact else max(cells_for(n) for n in checked_max_bins(max_bins, source.names))
@@ -96,7 +99,8 @@ def summarize(
     max_cells : int or None
         Cells per column: enough for a quarter as many bins. None: every distinct value.
     """
-    return summarized(_source(df, columns, sample_weight, y, non_numeric, dates_as_numbers), max_cells)
+    request = Request(columns, {"sample_weight": sample_weight, "y": y}, non_numeric, dates_as_numbers)
+    return summarized(_source(df, request), max_cells)
 
 
 def represent(df: Any, bins: Bins) -> Any:
@@ -136,7 +140,7 @@ class Source(NamedTuple):
     frame: Any
     names: tuple[str, ...]
     per_row: dict[str, str]  # by argument: the names of weights and targets
-    dates_as_numbers: bool = False
+    units: Mapping[str, str] = MappingProxyType({})  # of the columns that hold dates
 
 
 def checked_frame(df: Any) -> Any:
@@ -166,32 +170,20 @@ def quoted(name: str) -> Any:
     return F.col("`" + name.replace("`", "``") + "`")
 
 
-def _source(
-    df: Any,
-    columns: Sequence[str] | None,
-    sample_weight: str | None,
-    y: str | None,
-    non_numeric: NonNumeric,
-    dates_as_numbers: bool,
-) -> Source:
+def _source(df: Any, request: Request) -> Source:
     frame = checked_frame(df)
-    if isinstance(columns, str):
-        raise TypeError(f"columns must be a list of names, got {columns!r}")
-    per_row = {
-        argument: name for argument, name in {"sample_weight": sample_weight, "y": y}.items() if name is not None
-    }
-    for argument, name in per_row.items():
-        if not isinstance(name, str):
+    for argument, name in request.per_row.items():
+        if name is not None and not isinstance(name, str):
             raise TypeError(f"{argument} must be the name of a column, got a {type(name).__name__}")
-        check_columns(frame, [name], argument)
-    chosen = [name for name in (frame.columns if columns is None else columns) if name not in per_row.values()]
-    check_columns(frame, chosen, "columns")
-    frame, elements = flattened(frame.select(*map(quoted, dict.fromkeys([*chosen, *per_row.values()]))), chosen)
+    chosen = request.chosen(frame.columns)
+    check_columns(frame, request.needed(frame.columns), "columns")
+    frame, elements = flattened(frame.select(*map(quoted, request.needed(frame.columns))), chosen)
     chosen = [element for name in chosen for element in elements.get(name, [name])]
-    return Source(frame, _numeric(frame, chosen, non_numeric, dates_as_numbers), per_row, dates_as_numbers)
+    table = _numeric(frame, chosen, request)
+    return Source(frame, table.names, request.named, table.units)
 
 
-def _numeric(df: Any, names: Sequence[str], non_numeric: NonNumeric, dates_as_numbers: bool) -> tuple[str, ...]:
+def _numeric(df: Any, names: Sequence[str], request: Request) -> Table:
     """Return which columns can be cut: what is said of the others is said of a row of nulls."""
     kinds = {name: df.schema[name].dataType for name in names}
     arrow = {
@@ -200,7 +192,7 @@ def _numeric(df: Any, names: Sequence[str], non_numeric: NonNumeric, dates_as_nu
         for name, kind in kinds.items()
     }
     row = pyarrow.table({name: pyarrow.nulls(1, kind) for name, kind in arrow.items()})
-    return read_table(row, non_numeric=non_numeric, dates_as_numbers=dates_as_numbers).names
+    return read_table(row, replace(request, columns=None, per_row={}))
 
 
 def flattened(df: Any, names: Sequence[str]) -> tuple[Any, dict[str, list[str]]]:
@@ -239,7 +231,7 @@ def _as_array(kind: Any, column: Any) -> Any:
 
 def summarized(source: Source, max_cells: int | None, views: Sequence[Callable[[Column], Column]] = ()) -> TableSummary:
     """Return the summary of some columns of a frame, as a library sees them."""
-    frame, names, per_row, dates_as_numbers = source
+    frame, names, per_row, units = source
     if not names:
         return TableSummary([])
     numbered = [quoted(name).alias(f"x{i}") for i, name in enumerate(names)]  # mapInArrow takes no dots in names
@@ -247,9 +239,7 @@ def summarized(source: Source, max_cells: int | None, views: Sequence[Callable[[
     if "sample_weight" in per_row:
         # Rows of no weight do not count. Where a partition has no others, it has no summary.
         rows = rows.where(~F.col("sample_weight").eqNullSafe(0))
-    part = partial(
-        _of_partition, per_row=tuple(per_row), max_cells=max_cells, views=views, dates_as_numbers=dates_as_numbers
-    )
+    part = partial(_of_partition, per_row=tuple(per_row), max_cells=max_cells, views=views)
     summaries = rows.mapInArrow(part, _SUMMARIES)
     for teams in (_TEAMS, 1):
         team = F.col("part") % teams
@@ -261,7 +251,7 @@ def summarized(source: Source, max_cells: int | None, views: Sequence[Callable[[
         raise ValueError("sample_weight is zero for every row: give some row a positive weight")
     if not found:
         raise ValueError("X has no rows")
-    return TableSummary((found[i] for i in range(len(names))), names)
+    return TableSummary((found[i] for i in range(len(names))), names, units)
 
 
 def _of_partition(
@@ -270,7 +260,6 @@ def _of_partition(
     per_row: Sequence[str],
     max_cells: int | None,
     views: Sequence[Callable[[Column], Column]],
-    dates_as_numbers: bool,
 ) -> Iterator[Any]:
     """Yield the summary of each column of a partition; nothing, if it has no rows."""
     tables = (pyarrow.Table.from_batches([batch]) for batch in batches if batch.num_rows)
@@ -285,7 +274,8 @@ def _of_partition(
 
     stream = open_stream(chain([first], tables))
     assert stream is not None
-    rows = stream.batches(per_row={argument: argument for argument in per_row}, dates_as_numbers=dates_as_numbers)
+    # What holds dates that are not to be numbers was refused before.
+    rows = stream.batches(Request(per_row={argument: argument for argument in per_row}, dates_as_numbers=True))
     part = TaskContext.get().partitionId()
     for column, summary in enumerate(summarize_stream(rows, max_cells=max_cells, n_threads=1, view=as_seen)):
         yield _record(column, part, summary)

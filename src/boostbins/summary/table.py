@@ -6,7 +6,7 @@ import json
 import os
 import struct
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from boostbins.sources.values import Floats, Targets, checked_target, checked_we
 from boostbins.summary.column import MAX_CELLS, ColumnSummary, GrowingSummary
 
 MAGIC = b"boostbins table"
-_VERSION = 1
+_VERSION = 2
 _HEAD = struct.Struct("<15sBQ")  # ..., the length of the names
 _LENGTH = struct.Struct("<Q")
 _CRC = struct.Struct("<I")
@@ -37,6 +37,8 @@ class TableSummary:
     columns : iterable of ColumnSummary
     names : iterable of str, optional
         "x0", "x1", ... if not given.
+    units : dict, optional
+        What the numbers of a column count that held dates or durations, by its name.
 
     Examples
     --------
@@ -48,18 +50,26 @@ class TableSummary:
     array([1.5, 5.5])
     """
 
-    __slots__ = ("columns", "names")
+    __slots__ = ("columns", "names", "units")
 
     columns: tuple[ColumnSummary, ...]
     names: tuple[str, ...]
+    units: Mapping[str, str]
 
-    def __init__(self, columns: Iterable[ColumnSummary], names: Iterable[str] | None = None) -> None:
+    def __init__(
+        self,
+        columns: Iterable[ColumnSummary],
+        names: Iterable[str] | None = None,
+        units: Mapping[str, str] | None = None,
+    ) -> None:
         held = tuple(columns)
         known = tuple(f"x{i}" for i in range(len(held))) if names is None else tuple(map(str, names))
         if len(known) != len(held) or len(set(known)) != len(known):
             raise ValueError(f"names must be {len(held)} different names, one per column, got {known}")
         object.__setattr__(self, "columns", held)
         object.__setattr__(self, "names", known)
+        given = {name: unit for name, unit in (units or {}).items() if unit and name in known}
+        object.__setattr__(self, "units", given)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a TableSummary is immutable: make a new one instead of setting {name}")
@@ -86,12 +96,25 @@ class TableSummary:
             return NotImplemented
         if odd := sorted(set(self.names) ^ set(other.names)):
             raise ValueError(f"only one of the two summaries has a column {odd[0]!r}: they cannot be added")
-        return TableSummary((mine + other[name] for name, mine in zip(self.names, self, strict=True)), self.names)
+        for name, mine in zip(self.names, self, strict=True):
+            unit, its = self.units.get(name), other.units.get(name)
+            if unit != its and mine.count and other[name].count:
+                raise ValueError(
+                    f"column {name!r} holds {unit or 'numbers'} in one summary, and {its or 'numbers'} in the other: "
+                    f"they cannot be added"
+                )
+        sums = (mine + other[name] for name, mine in zip(self.names, self, strict=True))
+        return TableSummary(sums, self.names, {**other.units, **self.units})
+
+    def of_columns(self, names: Sequence[str]) -> TableSummary:
+        """Return the summaries of some columns, in this order."""
+        return TableSummary((self[name] for name in names), names, self.units)
 
     # ---- as a value
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, TableSummary) and (self.names, self.columns) == (other.names, other.columns)
+        mine = (self.names, self.units, self.columns)
+        return isinstance(other, TableSummary) and mine == (other.names, other.units, other.columns)
 
     def __hash__(self) -> int:
         return hash((self.names, self.columns))
@@ -106,7 +129,7 @@ class TableSummary:
 
     def to_bytes(self) -> bytes:
         """Return the summary as bytes, for `from_bytes`."""
-        names = json.dumps(self.names).encode()
+        names = json.dumps({"names": self.names, "units": dict(self.units)}).encode()
         parts = [_HEAD.pack(MAGIC, _VERSION, len(names)), names]
         for column in self.columns:
             data = column.to_bytes()
@@ -120,13 +143,13 @@ class TableSummary:
         if len(data) < _HEAD.size + _CRC.size or not data.startswith(MAGIC):
             raise ValueError("these bytes are not a summary of boostbins', or are cut short")
         _, version, length = _HEAD.unpack_from(data)
-        if version != _VERSION:
-            raise ValueError(f"a summary of version {version}; this boostbins reads version {_VERSION}")
+        if not 1 <= version <= _VERSION:
+            raise ValueError(f"a summary of version {version}; this boostbins reads up to version {_VERSION}")
         body = memoryview(data)[: -_CRC.size]
         if _CRC.unpack(data[-_CRC.size :])[0] != zlib.crc32(body):
             raise ValueError("the summary is damaged or cut short: its checksum is wrong; build it again")
         at = _HEAD.size + length
-        names = _names_in(bytes(body[_HEAD.size : at]))
+        names, units = _described_in(bytes(body[_HEAD.size : at]), version)
         columns = []
         for name in names:
             if at + _LENGTH.size > len(body):
@@ -136,10 +159,10 @@ class TableSummary:
             columns.append(ColumnSummary.from_bytes(bytes(body[at - length : at])))
         if at != len(body):
             raise ValueError("not a summary of boostbins': it goes on after the last column")
-        return cls(columns, names)
+        return cls(columns, names, units)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return TableSummary, (self.columns, self.names)
+        return TableSummary, (self.columns, self.names, self.units)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the summary to a file: whole, or not at all."""
@@ -159,14 +182,18 @@ class TableSummary:
             raise ValueError(f"{os.fspath(path)}: {error}") from None
 
 
-def _names_in(data: bytes) -> list[str]:
+def _described_in(data: bytes, version: int) -> tuple[list[str], dict[str, str]]:
+    """Return the names of the columns, and the units; version 1 had none."""
     try:
-        names = json.loads(data)
-    except (ValueError, RecursionError):
-        names = None
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        described = json.loads(data)
+        names, units = (described, {}) if version == 1 else (described["names"], described["units"])
+        texts = [*names, *units.keys(), *units.values()]
+        is_sound = isinstance(names, list) and all(isinstance(text, str) for text in texts)
+    except (ValueError, RecursionError, TypeError, KeyError, AttributeError):
+        is_sound = False
+    if not is_sound:
         raise ValueError("not a summary of boostbins': its names cannot be read")
-    return names
+    return names, units
 
 
 # ---- summaries of rows
@@ -184,7 +211,7 @@ def summarize_table(
     columns = map_threads(
         lambda i: summarize_column(table, i, weight, target, max_cells=max_cells), range(len(table)), n_threads
     )
-    return TableSummary(columns, table.names)
+    return TableSummary(columns, table.names, table.units)
 
 
 def summarize_column(
@@ -232,7 +259,7 @@ def summarize_stream(
     ----------
     batches : iterator of Batch
     weight, target : str
-        The arguments among the batches' numbers that are these.
+        The arguments that these were given as.
     n_classes : int, optional
         If the target numbers classes, how many.
     max_cells, n_threads, progress
@@ -245,6 +272,7 @@ def summarize_stream(
     threads = checked_threads(n_threads)
     columns: list[GrowingSummary] = []
     names: tuple[str, ...] = ()
+    units: dict[str, str] = {}
     done = 0
     for some in joined(batches):
         n_rows = sum(batch.table.n_rows for batch in some)
@@ -252,6 +280,8 @@ def summarize_stream(
         if targets is not None and n_classes is not None:
             targets = numbered_classes(targets[:, 0], n_classes, target)
         names = some[0].table.names
+        for batch in some:
+            units |= {name: unit for name, unit in batch.table.units.items() if unit}
         columns = columns or [GrowingSummary(max_cells) for _ in names]
 
         def add(i: int) -> None:
@@ -261,7 +291,7 @@ def summarize_stream(
         done += sum(batch.size for batch in some)
         if progress is not None:
             progress(done, max(size, done), some[-1].where)
-    summary = TableSummary(map_threads(lambda i: columns[i].summary(), range(len(names)), threads), names)
+    summary = TableSummary(map_threads(lambda i: columns[i].summary(), range(len(names)), threads), names, units)
     if len(summary) and summary.n_rows == 0:
         raise ValueError(f"{weight} is zero for every row: give some row a positive weight")
     return summary

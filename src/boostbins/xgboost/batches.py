@@ -16,7 +16,8 @@ from boostbins.adapters.two_pass import Rows
 from boostbins.bins import Bins
 from boostbins.fit import cells_for
 from boostbins.methods import Method, needs_target
-from boostbins.sources.stream import Batch, PerRow, Stream
+from boostbins.sources.request import PerRow
+from boostbins.sources.stream import Batch, Stream
 from boostbins.sources.values import Floats
 from boostbins.summary.ranges import Ranges, ranges_of
 from boostbins.summary.table import TableSummary, summarize_stream
@@ -119,7 +120,7 @@ class _Batches(xgb.DataIter):
         if batch is None:
             return False
         names = list(batch.table.names) if batch.table.named else None
-        input_data(data=self.rows.matrix(batch, np.float32), feature_names=names, **batch.numbers)
+        input_data(data=self.rows.matrix(batch, np.float32), feature_names=names, **batch.per_row)
         return True
 
 
