@@ -176,7 +176,7 @@ def test_json_that_was_cut_short_or_edited_is_refused(tmp_path):
         "": "cut short",
         "[]": "not the JSON of boostbins",
         '{"a": 1}': "not the JSON of boostbins",
-        text.replace('"version": 1', '"version": 99'): "version 99",
+        text.replace('"version": 2', '"version": 99'): "version 99",
         text.replace('"x0"', '"y0"'): "changed after it was written",
         json.dumps({**json.loads(text), "sha256": None}): "changed after it was written",
     }

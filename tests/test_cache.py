@@ -297,6 +297,6 @@ def test_a_folder_that_cannot_be_written_loses_nothing(tmp_path, monkeypatch):
     def full(path):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(boostbins.cache, "whole_file", full)
+    monkeypatch.setattr(boostbins.cache, "atomic_write", full)
     with pytest.warns(UserWarning, match="No space left on device.*the bins are not kept"):
         assert len(bins(X, tmp_path)) == 5

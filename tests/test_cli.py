@@ -20,7 +20,7 @@ import pyarrow.parquet
 import pytest
 
 import boostbins
-from boostbins import Bins, fit_bins
+from boostbins import Bins
 from boostbins.cli import main
 from boostbins.comparison.trainers import TRAINERS
 from boostbins.sources import files, stream
@@ -268,8 +268,10 @@ def parts(tmp_path, monkeypatch):
 
 
 def numbers_of(frame):
-    days = frame["day"].to_numpy().astype("datetime64[s]").astype(float)
-    return frame[["a", "b"]].assign(day=days)
+    return frame[["a", "b", "day"]]
+
+
+fit_bins = partial(boostbins.fit_bins, dates_as_numbers=True)  # as the commands do
 
 
 def test_fit_reads_a_folder_in_batches(parts, tmp_path, monkeypatch, capsys):
@@ -771,8 +773,8 @@ def test_a_writer_that_is_told_to_end_leaves_nothing(tmp_path, number):
     writer = """
 import argparse, time
 from boostbins.cli.console import Screen
-from boostbins._atomic import whole_file
-with Screen(argparse.Namespace(quiet=True, json=False)).interrupts(), whole_file("out"):
+from boostbins._atomic import atomic_write
+with Screen(argparse.Namespace(quiet=True, json=False)).interrupts(), atomic_write("out"):
     print("writing", flush=True)
     time.sleep(60)
 """

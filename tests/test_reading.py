@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import csv, feather, parquet
 
-from boostbins import fit_bins
+from boostbins import compare, fit_bins, report
 from boostbins.sources import content
 from boostbins.sources import csv as our_csv
 from boostbins.sources.content import FileError, content_of
@@ -138,6 +138,21 @@ def test_a_type_that_shows_late_in_the_file(tmp_path):
     table = read_files(tmp_path / "late.csv")
     assert [str(kind) for kind in table.schema.types] == ["double", "string"]
     assert table.num_rows == rows + 1
+
+
+def test_a_file_has_the_same_columns_for_everyone_whatever_its_size(tmp_path, monkeypatch):
+    path = tmp_path / "late.csv"
+    path.write_text("a,b,c\n" + "".join(f"{i},{i % 5},{i}\n" for i in range(9_000)) + "1,2,late\n")
+    for size in (1 << 12, 1 << 23):
+        monkeypatch.setattr(our_csv, "_MAX_BLOCK", size)
+        bins = fit_bins(path, non_numeric="skip")
+        assert bins.names == ("a", "b")
+        assert bins == fit_bins(read_files(path), non_numeric="skip")
+        assert [facts.name for facts in report(path).facts] == ["a", "b"]
+        found = compare(path, "b", "sklearn", ["kmeans"], 15, splits=2, params={"max_iter": 2}, task="regression")
+        assert found.n_columns == 1
+        with pytest.raises((TypeError, FileError), match="column.*'c'|late.*leave the column out"):
+            fit_bins(path)
 
 
 def test_many_files_and_patterns_are_one_table(tmp_path):

@@ -16,7 +16,10 @@ from hypothesis import strategies as st
 
 from boostbins import METHODS, ColumnSummary, fit_bins, report
 from boostbins.reporting.facts import column_facts, number, percent
-from boostbins.sources.features import numbers_only
+from boostbins.sources.request import Request
+from boostbins.sources.table import read_table
+
+WITH_DATES = Request(dates_as_numbers=True)
 
 
 def facts_of(column, y=None, max_bins=(63,)):
@@ -244,26 +247,36 @@ def test_dates_are_seconds_whatever_their_unit():
         pl.DataFrame({"t": when.tolist()}),
         pa.table({"t": pa.array(when, pa.timestamp("ms"))}),
     ):
-        numbers, notes, _ = numbers_only(frame)
-        assert np.array_equal(np.asarray(numbers["t"]), when.astype("datetime64[s]").astype(np.int64))
-        assert "seconds since 1970" in notes[0]
-    days, *_ = numbers_only(
-        pa.table({"t": pa.array([19_000, None], pa.date32()), "d": pa.array([5, 6], pa.duration("ms"))})
+        table = read_table(frame, WITH_DATES)
+        assert np.array_equal(table.read(0), when.astype("datetime64[s]").astype(np.int64))
+        assert "seconds since 1970" in report(frame).notes[0]
+    days = read_table(
+        pa.table({"t": pa.array([19_000, None], pa.date32()), "d": pa.array([5, 6], pa.duration("ms"))}), WITH_DATES
     )
-    assert np.array_equal(days["t"].to_numpy(), [19_000 * 86_400, np.nan], equal_nan=True)
-    assert days["d"].to_pylist() == [0.005, 0.006]
+    assert np.array_equal(days.read(0), [19_000 * 86_400, np.nan], equal_nan=True)
+    assert days.read(1).tolist() == [0.005, 0.006]
 
 
 def test_dates_far_away_zoned_and_fine():
     far = pa.table({"t": pa.array([datetime(2020, 1, 1), datetime(9999, 12, 31), None])})
-    assert np.array_equal(numbers_only(far)[0]["t"].to_numpy(), [1577836800, 253402214400, np.nan], equal_nan=True)
+    assert np.array_equal(read_table(far, WITH_DATES).read(0), [1577836800, 253402214400, np.nan], equal_nan=True)
     fine = pa.table({"t": pa.array([1, 1_500_000_001], pa.timestamp("ns"))})
-    assert numbers_only(fine)[0]["t"].to_pylist() == [1e-9, 1.500000001]
+    assert read_table(fine, WITH_DATES).read(0).tolist() == [1e-9, 1.500000001]
     for zoned in (
         pd.DataFrame({"t": pd.to_datetime(["2020-01-01 00:00"]).tz_localize("Europe/Berlin")}),
         pl.DataFrame({"t": [datetime(2020, 1, 1)]}).select(pl.col("t").dt.replace_time_zone("Europe/Berlin")),
     ):
-        assert np.asarray(numbers_only(zoned)[0]["t"]).tolist() == [1577836800 - 3600]
+        assert read_table(zoned, WITH_DATES).read(0).tolist() == [1577836800 - 3600]
+
+
+def test_files_and_streams_are_reported_as_their_tables(tmp_path):
+    frame = pd.DataFrame({"a": np.arange(300.0) ** 2, "b": np.arange(300) % 7})
+    frame.to_parquet(tmp_path / "t.parquet")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    expected = report(frame, "b")
+    parts = [frame[:100], frame[100:]]
+    for X in (tmp_path / "t.parquet", str(tmp_path / "t.csv"), [tmp_path / "t.csv"], parts.__iter__, iter(parts)):
+        assert report(X, "b").to_dict() == expected.to_dict()
 
 
 def test_whole_numbers_beyond_what_floats_tell_apart():

@@ -24,6 +24,7 @@ from conftest import any_float, distributions
 from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import csv, feather, parquet
+from scipy.sparse import csr_matrix
 
 from boostbins import ColumnSummary, TableSummary, fit_bins, summarize
 from boostbins.sources import csv as our_csv
@@ -344,9 +345,9 @@ def test_whole_numbers_may_become_fractions_and_missing_ones(tmp_path, monkeypat
         ({"a": [1.0]}, {"columns": ["b"]}, "columns: there is no column 'b'"),
         ({"a": [1.0]}, {"columns": "a"}, "columns must be a list of names"),
         ({"a": [1.0]}, {"columns": ["a", "a"]}, "columns names 'a' more than once"),
-        (summarize({"a": [1.0]}), {"columns": ["b"]}, "columns: there is no column 'b' in the summary"),
+        (summarize({"a": [1.0]}), {"columns": ["b"]}, "columns: there is no column 'b'; there are 'a'"),
         ({"a": [1.0]}, {"sample_weight": "w"}, "sample_weight: there is no column 'w'"),
-        (np.ones((3, 1)), {"columns": ["x0"]}, "columns is given by name, but a ndarray has no names"),
+        (csr_matrix(np.ones((3, 1))), {"columns": ["x0"]}, "columns is given by name, but a csr_matrix has no names"),
         (iter([{"a": [1.0, 2.0]}]), {"sample_weight": [1.0]}, r"sample_weight must have one entry per row"),
         (iter([{"a": [1.0], "w": [-1.0]}]), {"sample_weight": "w"}, "chunk 0: sample_weight must be finite and not"),
         (iter([{"a": [1.0], "w": [0.0]}]), {"sample_weight": "w"}, "sample_weight is zero for every row"),

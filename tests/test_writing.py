@@ -121,7 +121,7 @@ def test_a_name_that_is_not_utf8(tmp_path):
 
 
 def test_what_killed_writers_left_is_removed_after_a_day(tmp_path):
-    killed = "import os, sys; from boostbins._atomic import whole_file\nwith whole_file(sys.argv[1]): os._exit(0)"
+    killed = "import os, sys; from boostbins._atomic import atomic_write\nwith atomic_write(sys.argv[1]): os._exit(0)"
     for name in ("old", "young"):
         subprocess.run([sys.executable, "-c", killed, tmp_path / "a"], check=True)
         (left,) = set(hidden(tmp_path)) - {".boostbins-old.tmp"}

@@ -100,7 +100,7 @@ def fit_bins(
         summary = _summarized(rows, replace(request, texts=()), max_cells, n_threads, progress)
         return fit_summary(summary, find, max_bins, total_bins=total_bins, exact=exact, n_threads=n_threads)
     table, weight, target = rows.table, rows.per_row.get("sample_weight"), rows.per_row.get("y")
-    check_some(table.names)
+    check_some(table.names, request)
     return fit_table(
         table,
         find,
@@ -172,7 +172,7 @@ def _summarized(
     while True:
         try:
             names, batches = peeked(stream.batches(request, by_column=True))
-            check_some(names)
+            check_some(names, request)
             return summarize_stream(
                 batches, max_cells=max_cells(names), n_threads=n_threads, progress=progress, size=stream.size
             )
@@ -183,10 +183,11 @@ def _summarized(
             request = replace(request, columns=kept)
 
 
-def check_some(names: Sequence[str]) -> None:
+def check_some(names: Sequence[str], request: Request) -> None:
     """Refuse a table without a column to cut."""
     if not names:
-        raise ValueError("X has no columns to bin")
+        what = "no columns to bin" if request.non_numeric == "error" else "no numeric columns: there is nothing to bin"
+        raise ValueError(f"X has {what}")
 
 
 def fit_summary(

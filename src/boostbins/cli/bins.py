@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from itertools import pairwise
@@ -22,6 +22,7 @@ from boostbins.sources.files import as_table
 from boostbins.sources.reading import check_output, read_files, title_of
 from boostbins.sources.request import Request, check_column
 from boostbins.sources.stream import Stream, open_stream
+from boostbins.sources.table import TEXT, read_table
 from boostbins.summary.table import MAGIC, TableSummary
 
 MEGABYTE = 10**6
@@ -52,7 +53,7 @@ def run_fit(options: argparse.Namespace, screen: Screen) -> int:
             progress=progress,
         )
     bins.save(options.output)
-    for note in [*notes, *_notes(columns, bins)]:
+    for note in [*notes, *_notes(source, columns, bins)]:
         screen.note(note)
     _show_bins(bins, screen)
     screen.note(f"bins of {len(bins)} columns: {options.output}")
@@ -82,7 +83,7 @@ def run_summarize(options: argparse.Namespace, screen: Screen) -> int:
     data = summary.to_bytes()
     with atomic_write(options.output) as file:
         file.write_bytes(data)
-    for note in _notes(columns, summary):
+    for note in _notes(source, columns, summary):
         screen.note(note)
     screen.print_json({"rows": summary.n_rows, "columns": list(summary.names), "bytes": len(data)})
     screen.note(f"{summary.n_rows:,} rows of {len(summary)} columns in {len(data) / MEGABYTE:.1f} MB: {options.output}")
@@ -106,10 +107,14 @@ def _source(options: argparse.Namespace) -> tuple[Any, list[str] | None]:
     return stream, chosen
 
 
-def _notes(asked: Sequence[str] | None, found: Bins | TableSummary) -> list[str]:
-    """Return what is to be said of the columns that were asked for, and of those that hold dates."""
-    left_out = {name: "no numbers" for name in asked or () if name not in found.names}
-    return notes_on(found.units, left_out)
+def _notes(source: Any, asked: Sequence[str] | None, found: Bins | TableSummary) -> list[str]:
+    """Return what is to be said of the columns that hold dates, and of those that were left out."""
+    left_out = [name for name in asked or () if name not in found.names]
+    held: Mapping[str, str] = {}
+    if left_out and isinstance(source, Stream):
+        first = next(source.chunks(left_out))
+        held = read_table(as_table(first.data), Request(non_numeric="skip", dates_as_numbers=True)).left_out
+    return notes_on(found.units, {name: held.get(name, TEXT) for name in left_out})
 
 
 def _has_classes(stream: Stream, target: str) -> bool:

@@ -12,7 +12,7 @@ from boostbins._threads import checked_threads, map_ordered
 from boostbins.sources.content import Content, FileError, first_line
 
 _MIN_BLOCK, _MAX_BLOCK = 2**20, 2**23  # bytes that are parsed together
-_VALUES = 2**21  # of a block, about
+_VALUES = 2**20  # of a block, about
 _LONGEST = 2**26  # bytes that a record may have
 _MAX_AT_ONCE = 4  # blocks
 _MISSING = ("?", ".", "None", "none")  # beside those that Arrow knows: nothing, NA, NaN, null and the like

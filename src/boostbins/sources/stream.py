@@ -227,6 +227,7 @@ def selected(data: Any, request: Request) -> tuple[Any, dict[str, NDArray[Any]]]
     named = request.named
     if not named and request.columns is None:
         return data, {}
+    data = _with_names(data)
     if isinstance(data, Mapping):
         chosen = request.chosen(list(data))
         columns = {argument: np.asarray(data[name]) for argument, name in named.items()}
@@ -249,6 +250,8 @@ def selected(data: Any, request: Request) -> tuple[Any, dict[str, NDArray[Any]]]
 def _per_row(column: Any, argument: str, may_be_text: bool) -> NDArray[Any]:
     """Return a column that stands beside the others as an array; text as objects, with None for what is missing."""
     if column.dtype.is_numeric() or column.dtype.is_boolean():
+        if may_be_text and column.dtype.is_integer() and column.null_count() == 0:  # as classes they may be any
+            return np.asarray(column.to_numpy())
         return float_values(column)
     if may_be_text:
         if column.dtype.is_temporal():
@@ -264,6 +267,15 @@ def _split_lazy(data: LazyRowGroups, request: Request) -> tuple[Any, dict[str, N
     apart = list(dict.fromkeys(request.named.values()))
     columns = replace(request, columns=[])
     return data.empty.drop_columns(apart), selected(data.read(apart), columns)[1]
+
+
+def _with_names(data: Any) -> Any:
+    """Return arrays, and lists of columns, as columns by the names that they have in bins."""
+    if isinstance(data, list | tuple):
+        return {f"x{i}": column for i, column in enumerate(data)}
+    if isinstance(data, np.ndarray) and data.ndim == 2:
+        return {f"x{i}": data[:, i] for i in range(data.shape[1])}
+    return data
 
 
 def _frame(data: Any, argument: str) -> Any:

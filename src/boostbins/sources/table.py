@@ -419,8 +419,8 @@ def _unit_of(values: NDArray[Any], name: str, request: Request) -> str:
 
 def _no_dates(column: str) -> TypeError:
     return TypeError(
-        f"{column} holds dates or durations: pass dates_as_numbers=True to fit_bins, or convert them to numbers that "
-        f"mean something"
+        f"{column} cannot be cut, for it holds dates or durations: pass dates_as_numbers=True to fit_bins, or convert "
+        f"them to numbers that mean something"
     )
 
 

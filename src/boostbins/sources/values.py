@@ -80,6 +80,8 @@ def checked_target(target: ArrayLike, n_rows: int, name: str) -> Targets:
         raise ValueError(f"{name} must have 1 to {MAX_TARGETS} numbers per row, got {values.shape[1]}")
     if values.dtype == bool:
         return np.ascontiguousarray(values)
+    if values.dtype.kind in "mM":
+        raise ValueError("the target holds dates or durations: make them numbers, e.g. days since the first")
     if values.dtype.kind in "OSUT":
         raise TypeError(
             f"{name} must hold numbers, got dtype {values.dtype}: of classes, give whether a row is of each, as "
