@@ -89,6 +89,18 @@ def test_decoding_gives_means_or_centers():
     np.testing.assert_array_equal(bins.encode({"x": bins.decode(codes)[:, 0]}), codes)
 
 
+@pytest.mark.parametrize("start", [1.0, -1.0, 0.0, -5e-324, -1e-322, 1e308])
+def test_centers_of_the_narrowest_bins_lie_in_them(start):
+    x = np.array([start])
+    while len(x) < 5:
+        x = np.append(x, np.nextafter(x[-1], np.inf))
+    bins = fit_bins(x)
+    codes = bins.encode(x)
+    assert bins.n_bins == (5,)
+    for kind in ("mean", "center"):
+        np.testing.assert_array_equal(bins.encode(bins.decode(codes, kind=kind)), codes)
+
+
 def test_columns_by_position_and_by_name():
     bins = Bins([[1.0], [2.0, 3.0]], ["a", "b"])
     assert len(bins) == 2

@@ -19,6 +19,7 @@ from boostbins.inputs import Floats, checked_weight, real_numbers
 from boostbins.methods import MAX_BINS
 from boostbins.mixing import Choice
 from boostbins.stats import BinStats, bin_rows, bin_stats, cost_row, frame_of
+from boostbins.summary import halfway
 from boostbins.threads import cached_property, each
 from boostbins.writing import whole_file
 
@@ -308,7 +309,8 @@ class Bins:
         high = stats.high if stats.high is not None else (cuts[-1] if len(cuts) else np.nan)
         left = np.concatenate([np.fmin(low, cuts[:1]) if len(cuts) else [low], cuts])
         right = np.concatenate([cuts, np.fmax(high, cuts[-1:]) if len(cuts) else [high]])
-        center = left / 2 + right / 2
+        center = halfway(left, right)
+        center = np.where(center > left, center, right)  # the left end belongs to the bin before
         if kind == "center":
             return center
         mean = np.array([np.nan if m is None else m for m in stats.mean])
