@@ -250,6 +250,25 @@ def test_forged_statistics_are_refused(field, value):
         Bins.from_json(forged({"stats": {**stats, field: bad}}))
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"low": 2.0},
+        {"high": 0.1},
+        {"low": None},
+        {"high": None},
+        {"low": None, "high": None},
+        {"mean": [1e300] * 8},
+        {"variance": [1e300] * 8},
+    ],
+)
+def test_statistics_that_contradict_each_other_are_refused(odd):
+    stats = json.loads(forged({}))["columns"][1]["stats"]
+    assert Bins.from_json(forged({"stats": stats})).stats[1].low == stats["low"]
+    with pytest.raises(ValueError, match="means and variances of values from low to high"):
+        Bins.from_json(forged({"stats": {**stats, **odd}}))
+
+
 def test_table_says_what_each_bin_holds():
     X = table()
     bins = fit_bins(X, "quantile", 10)
