@@ -14,6 +14,7 @@ import sys
 import zipfile
 import zlib
 from contextlib import contextmanager
+from copy import deepcopy
 from pathlib import Path
 
 import numpy as np
@@ -148,17 +149,17 @@ def forge(content, r):
         case 0:
             del here[key]
         case 1 if isinstance(here, list):
-            here.insert(int(r.integers(len(here) + 1)), here[key])
+            here.insert(int(r.integers(len(here) + 1)), deepcopy(here[key]))
         case 2:
             here[key] = [here[key]]
         case 3:
             there, other = places[r.integers(len(places))]
             if (isinstance(there, list) and other < len(there)) or (isinstance(there, dict) and other in there):
-                here[key] = json.loads(json.dumps(there[other]))
+                here[key] = deepcopy(there[other])
         case 4 if isinstance(here[key], float | int):
             here[key] = [-here[key], here[key] * 2, str(here[key]), here[key] + 0.5, [here[key]] * 2][r.integers(5)]
         case _:
-            here[key] = _ODD[r.integers(len(_ODD))]
+            here[key] = deepcopy(_ODD[r.integers(len(_ODD))])
 
 
 def check_usable(bins, r):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import faulthandler
 import multiprocessing
+import os
 import signal
 import sys
 import tempfile
@@ -122,7 +123,7 @@ def run(
         pass
     finally:
         for worker in workers.values():
-            worker.end()
+            worker.close()
     return tallies
 
 
@@ -159,25 +160,28 @@ class _Worker:
             if self._pipe.poll(self._hang):
                 said = self._pipe.recv()
             else:
-                self._kill()
-                said = f"it hangs: no end after {self._hang:g} seconds"
+                if hasattr(os, "fork"):
+                    os.kill(self._process.pid, signal.SIGABRT)  # of which the stack is written
+                    self._process.join(5)
+                said = f"it hangs: no end after {self._hang:g} seconds\n{self._end()}"
         except (EOFError, OSError):
             self._process.join()
             code = self._process.exitcode
-            self._kill()
             ended = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-            said = f"it ended the process: {ended}\n{self._stack.read_text(errors='replace')}"
+            said = f"it ended the process: {ended}\n{self._end()}"
         return None if said is None else Failure(self._name, seed, case, said.rstrip())
 
-    def _kill(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-            self._process.join()
-            self._pipe.close()
-            self._process = None
+    def _end(self) -> str:
+        """End the process; return where it was, if it could say so."""
+        self._process.kill()
+        self._process.join()
+        self._pipe.close()
+        self._process = None
+        return self._stack.read_text(errors="replace")
 
-    def end(self) -> None:
-        self._kill()
+    def close(self) -> None:
+        if self._process is not None:
+            self._end()
         self._folder.cleanup()
 
 

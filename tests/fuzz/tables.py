@@ -162,10 +162,10 @@ class Case:
 
     def refusal(self) -> str | None:
         """What the request must be refused with, if it must."""
-        if self.n_rows == 0:
-            return "X has no rows"
         if not self.numbers:
             return "X has no columns"
+        if self.n_rows == 0:
+            return "X has no rows"
         if self.weight is not None and not self.weight.any():
             return "sample_weight is zero for every row"
         if self.total_bins is not None and self.total_bins < 2 * len(self.numbers):
@@ -238,7 +238,7 @@ def any_case(r, *, most_rows=70_000, kinds=tuple(KINDS), numbers_only=False):
     chosen = {name: str(r.choice(kinds)) for name in names}
     columns = {name: any_column(r, n, (kind,)) for name, kind in chosen.items()}
     cut = [name for name in names if columns[name].dtype != object]
-    budgets = [int(b) for b in r.choice([2, 3, 7, 31, 255, r.integers(2, 301)], len(cut))]
+    budgets = [int(b) for b in r.choice([2, 3, 7, 31, 255, 256, r.integers(2, 301)], len(cut))]
     max_bins = {0: budgets, 1: dict(zip(cut, budgets, strict=True))}.get(int(r.integers(0, 4)), [*budgets, 16][0])
     total = int(r.integers(2 * len(cut) - 1, sum(budgets) + 5)) if cut and r.random() < 0.3 else None
     method = str(r.choice(sorted(METHODS)))
