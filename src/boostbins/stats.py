@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,7 +45,7 @@ class BinStats:
         """Return whether values lie from low to high, and vary no more than that allows."""
         if self.low is None or self.high is None or self.low > self.high:
             return False
-        deviation = np.sqrt(max(self.variance, default=0.0))
+        deviation = math.sqrt(max(self.variance, default=0.0))
         return self.low <= min(values) <= max(values) <= self.high and deviation / 2 <= self.high / 2 - self.low / 2
 
 

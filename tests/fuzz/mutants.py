@@ -144,6 +144,8 @@ def forge(content, r):
         if isinstance(inner, dict | list):
             keys = list(inner) if isinstance(inner, dict) else list(range(len(inner)))
             places += [(inner, k) for k in (keys if len(keys) < 9 else r.choice(keys, 9).tolist())]
+    if not places:
+        return
     here, key = places[r.integers(len(places))]
     match r.integers(6):
         case 0:
