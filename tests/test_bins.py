@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 import stat
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from conftest import EDGES, any_float, finite, skewed
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boostbins import Bins, encode, fit_bins
+from boostbins import Bins, TableSummary, encode, fit_bins
 from boostbins import bins as bins_module
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -239,6 +240,24 @@ def test_forged_json_is_refused(column):
     assert len(Bins.from_json(forged({}))) == 2
     with pytest.raises(ValueError, match=r"not the JSON of boostbins' bins: \S"):
         Bins.from_json(forged(column))
+
+
+def test_what_holds_no_bins_is_named_and_endless_files_are_not_read(tmp_path):
+    (tmp_path / "empty").touch()
+    (tmp_path / "latin").write_bytes(b'{"format": "gr\xf6\xdfe"}')
+    (tmp_path / "binary").write_bytes(bytes(range(128, 256)))
+    for path in (tmp_path / "empty", tmp_path / "latin", tmp_path / "binary", Path("/dev/zero")):
+        with pytest.raises(ValueError, match=f"{path}: not the JSON of boostbins' bins"):
+            Bins.load(path)
+        with pytest.raises(ValueError, match=f"{path}: these bytes are not a summary of boostbins'"):
+            TableSummary.load(path)
+    for load in (Bins.load, TableSummary.load):
+        with pytest.raises(IsADirectoryError, match=re.escape(str(tmp_path))):
+            load(tmp_path)
+    fit_bins({"a": [1.0, 2.0]}).save(tmp_path / "bins.json")
+    text = json.loads((tmp_path / "bins.json").read_text())
+    (tmp_path / "bins.json").write_text("\n  " + json.dumps(text, indent=8))  # laid out anew
+    assert Bins.load(tmp_path / "bins.json") == fit_bins({"a": [1.0, 2.0]})
 
 
 @pytest.mark.parametrize("value", [[1.0], "1", {"a": 1}, float("inf"), float("nan")])

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -500,6 +501,9 @@ WRONG = {
     "bins that are no text": (["show", "data.parquet"], "data.parquet: not the JSON of boostbins' bins"),
     "no bins": (["encode", "data.csv", "data.csv", "-o", "codes.csv"], "not the JSON of boostbins' bins"),
     "bins of other columns": (["encode", "one.csv", "good.json", "-o", "codes.csv"], "there is no column 'area'"),
+    "bins that are a folder": (["show", "empty"], "cannot read empty: Is a directory"),
+    "bins that are nothing": (["encode", "data.csv", "empty.csv", "-o", "c.csv"], "empty.csv: not the JSON of"),
+    "bins without end": (["show", "/dev/zero"], "/dev/zero: not the JSON of boostbins' bins"),
     "no such bins": (["show", "no.json"], "cannot read no.json"),
     "no such column": (["show", "good.json", "--column", "aera"], "did you mean 'area'"),
 }  # fmt: skip
@@ -591,6 +595,41 @@ def test_links_pipes_devices_and_rights_are_kept(folder, monkeypatch):
     assert Path("/dev/null").is_char_device()
 
 
+def test_the_file_that_is_written_has_standard_output_for_itself(folder):
+    command = " ".join(COMMAND)
+
+    def done(line):
+        return subprocess.run(["bash", "-c", line], cwd=folder, capture_output=True)
+
+    assert run("fit", "data.csv", "-o", "bins.json", cwd=folder).returncode == 0
+    fit = done(f"{command} fit data.csv -o /dev/stdout | cat")
+    assert fit.stdout == (folder / "bins.json").read_bytes()
+    assert b"variance lost" in fit.stderr
+    for name in ("/dev/stdout", "/dev/fd/1", ">(cat)"):
+        assert done(f"{command} fit data.csv -q -o {name} | cat").stdout == fit.stdout
+    done(f"(echo first; {command} summarize data.csv -o /dev/stdout; echo last) > both")
+    both = (folder / "both").read_bytes()
+    assert both.startswith(b"first\n")
+    assert both.endswith(b"last\n")
+    assert run("summarize", "data.csv", "-o", "s.bin", cwd=folder).returncode == 0
+    assert both[6:-5] == (folder / "s.bin").read_bytes()
+    assert done(f"{command} report data.csv --html /dev/stdout | cat").stdout.startswith(b"<!doctype html>")
+    twice = done(f"{command} fit data.csv --json -o /dev/stdout")
+    assert (twice.returncode, twice.stdout) == (2, b"")
+    assert b"cannot both be standard output" in twice.stderr
+
+
+def test_codes_go_into_a_pipe_as_csv(folder):
+    assert run("fit", "data.csv", "-o", "bins.json", cwd=folder).returncode == 0
+    assert run("encode", "data.csv", "bins.json", "-o", "codes.csv", cwd=folder).returncode == 0
+    line = f"{' '.join(COMMAND)} encode data.csv bins.json -o /dev/stdout"
+    piped = subprocess.run(["bash", "-c", f"{line} | cat"], cwd=folder, capture_output=True)
+    assert piped.stdout == (folder / "codes.csv").read_bytes()
+    enough = subprocess.run(["bash", "-c", f"{line} | true; exit ${{PIPESTATUS[0]}}"], cwd=folder, capture_output=True)
+    assert enough.returncode == 0
+    assert b"Traceback" not in enough.stderr
+
+
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", ">&- 2>&-"])
 def test_closed_streams(folder, closed):
     command = f"{' '.join(COMMAND)} report data.csv --html page.html {closed}"
@@ -611,6 +650,69 @@ def test_without_rich_it_says_what_to_install(tmp_path):
     done = run("report", "data.csv", cwd=tmp_path, env=environment)
     assert done.returncode == 1
     assert done.stderr == "boostbins: the command line needs rich: pip install 'boostbins[cli]'\n"
+
+
+# ---- names from anywhere
+
+HOSTILE = "a\x1b]0;owned\x07\x1b[2J\u202eb\u2066c\u2028d\re\nf\x9bg"
+SHOWN = r"a\x1b]0;owned\x07\x1b[2J\u202eb\u2066c\u2028d\re\nf\x9bg"
+OBEYED = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]"
+
+
+def test_a_terminal_obeys_nothing_that_a_name_says(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    frame = pd.read_parquet(folder / "data.parquet").rename(columns={"area": HOSTILE})
+    frame.to_parquet(folder / "evil.parquet", index=False)
+    frame.to_parquet(folder / f"{HOSTILE}.parquet", index=False)
+    for command, needed in {"fit": ["-o", "bins.json"], "report": ["-q"], "show": []}.items():
+        _, seen = run_on_terminal(command, f"{HOSTILE}.parquet", *needed, cwd=folder, columns=400)
+        assert r"owned\x07" in seen or command == "report"
+        assert "\x1b[2J" not in seen
+        assert not re.search(OBEYED, re.sub(r"\x1b\[[0-9;?]*[AKhlm]", "", seen).replace("\r", ""))
+    for arguments in (
+        ["fit", "evil.parquet", "--method", "auto", "--target", "price", "-o", f"{HOSTILE}.json"],
+        ["show", f"{HOSTILE}.json"],
+        ["show", f"{HOSTILE}.json", "--column", HOSTILE],
+        ["encode", "evil.parquet", "bins.json", "-o", f"{HOSTILE}.csv"],
+        ["report", f"{HOSTILE}.parquet", "--target", "price", "--html", f"{HOSTILE}.html"],
+        ["compare", "evil.parquet", "--target", "price", *QUICK, "--html", f"{HOSTILE}.html"],
+        ["compare", "evil.parquet", "--target", HOSTILE, *QUICK],
+        ["fit", HOSTILE, "-o", "bins.json"],
+        ["show", HOSTILE],
+        ["show", "bins.json", HOSTILE],
+        ["fit", "data.csv", "-o", f"no folder {HOSTILE}/x"],
+    ):
+        with suppress(SystemExit):
+            main(arguments)
+        seen = "".join(capsys.readouterr())
+        assert seen
+        assert not re.search(OBEYED, seen), (arguments, seen)
+    assert main(["show", f"{HOSTILE}.json"]) == 0
+    assert SHOWN in capsys.readouterr().out
+
+
+def test_names_of_files_that_are_not_utf8(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    name = os.fsdecode(b"b\xffd")
+    (folder / "data.csv").rename(folder / f"{name}.csv")
+    (folder / "data.parquet").rename(folder / f"{name}.parquet")
+    for arguments in (
+        ["fit", f"{name}.csv", "-o", f"{name}.json"],
+        ["show", f"{name}.json"],
+        ["encode", f"{name}.csv", f"{name}.json", "-o", f"{name}.feather"],
+        ["summarize", f"{name}.csv", "-o", f"{name}.bin"],
+        ["fit", f"{name}.bin", "-o", "bins.json"],
+        ["report", f"{name}.csv", "--html", f"{name}.html"],
+    ):
+        assert main(arguments) == 0, capsys.readouterr().err
+    (folder / name).mkdir()
+    assert main(["encode", f"{name}.csv", f"{name}.json", "-o", f"{name}/codes.parquet"]) == 0
+    capsys.readouterr()
+    for arguments in (["show", f"no{name}"], ["fit", f"no{name}", "-o", "x"], ["fit", f"{name}.html", "-o", "x"]):
+        assert main(arguments) == 2
+        assert re.fullmatch(r"boostbins: .*b\\udcffd.*\n", capsys.readouterr().err)
+    assert main(["fit", f"{name}.parquet", "-o", "x.json"]) == 2
+    assert r"'b\udcffd.parquet' is not UTF-8: rename it" in capsys.readouterr().err
 
 
 # ---- interrupted
@@ -649,6 +751,39 @@ def test_ctrl_c_ends_it_cleanly(folder):
     assert "Traceback" not in seen
     assert not (folder / "page.html").exists()
     assert not list(folder.glob(".*"))
+
+
+def test_ctrl_c_while_modules_are_loaded(folder):
+    (folder / "modules" / "numpy").mkdir(parents=True)
+    (folder / "modules" / "numpy" / "__init__.py").write_text("raise KeyboardInterrupt")
+    path = os.pathsep.join([str(folder / "modules"), os.environ.get("PYTHONPATH", "")])
+    entry = re.search(r'^boostbins = "(.*):(.*)"$', (Path(__file__).parents[1] / "pyproject.toml").read_text(), re.M)
+    script = f"import sys; from {entry[1]} import {entry[2]}; sys.exit({entry[2]}())"
+    for command in (COMMAND, [sys.executable, "-c", script]):
+        environment = {**os.environ, "PYTHONPATH": path}
+        done = subprocess.run([*command, "--version"], cwd=folder, env=environment, capture_output=True, text=True)
+        assert (done.returncode, done.stdout, done.stderr) == (130, "", "boostbins: stopped\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_writer_that_is_told_to_end_leaves_nothing(tmp_path, number):
+    writer = """
+import argparse, time
+from boostbins.screen import Screen
+from boostbins.writing import whole_file
+with Screen(argparse.Namespace(quiet=True, json=False)).interrupts(), whole_file("out"):
+    print("writing", flush=True)
+    time.sleep(60)
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", writer], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )  # fmt: skip
+    with process.stdout:
+        assert process.stdout.readline() == b"writing\n"
+    process.send_signal(number)
+    assert process.wait(60) == (-number if number == signal.SIGINT else 128 + number)
+    assert not list(tmp_path.iterdir())
 
 
 def test_an_interrupt_that_a_library_swallows_is_raised_again(folder, monkeypatch, capsys):

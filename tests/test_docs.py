@@ -71,6 +71,13 @@ def test_links_and_pictures_are_there(page):
         assert path.is_relative_to(DOCS), f"{link} is not on the site"
 
 
+def test_every_promise_names_tests_that_are_there():
+    named = set(re.findall(r"`(test_\w+)`", (DOCS / "promises.md").read_text(encoding="utf-8")))
+    tests = "\n".join(path.read_text(encoding="utf-8") for path in Path(__file__).parent.rglob("test_*.py"))
+    assert named
+    assert not {name for name in named if f"def {name}(" not in tests}
+
+
 def test_pictures_are_small_and_used():
     shown = {(DOCS / link).resolve() for page in PAGES for link in links_of(page)}
     for picture in (DOCS / "pictures").iterdir():

@@ -18,7 +18,7 @@ from pyarrow import parquet
 from boostbins import chunks, fit_bins, stream
 from boostbins import lightgbm as our_lightgbm
 from boostbins import xgboost as our_xgboost
-from boostbins.reading import FileError
+from boostbins.content import FileError
 
 N = 30_000
 FEATURES = ["skewed", "gaps", "counts", "signed", "zeros", "small"]

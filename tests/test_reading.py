@@ -9,15 +9,22 @@ import lzma
 import os
 import threading
 import zipfile
+from contextlib import suppress
+from functools import partial
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pyarrow import csv, feather, parquet
 
-from boostbins import reading
-from boostbins.reading import FileError, read_files
+from boostbins import content, csv_files, fit_bins
+from boostbins.content import FileError, content_of
+from boostbins.csv_files import CsvFile
+from boostbins.reading import read_files
 
 TABLE = pa.table(
     {
@@ -153,7 +160,7 @@ def test_many_files_and_patterns_are_one_table(tmp_path):
         ("größe\n1\n".encode("latin1"), "is not UTF-8 .byte 2"),
         ("a,b\n1,2\n".encode("utf-16"), "is UTF-16: convert it"),
         (b"1.5,2\n3,4\n", "has no names of columns"),
-        (zipped(b"", ["[Content_Types].xml", "xl/workbook.xml"]), "this is an Excel file: save it as CSV"),
+        (zipped(b"", ["[Content_Types].xml", "xl/workbook.xml"]), r"data\.csv: this is an Excel file: save it as CSV"),
         (bytes(range(256)), "is not a CSV, Parquet or Feather file"),
         (KINDS["data.parquet"][:300], "is not a whole Parquet file"),
         (KINDS["data.feather"][:100], "is not a whole Feather file"),
@@ -168,6 +175,141 @@ def test_what_is_no_table_is_refused(tmp_path, content, message):
     (tmp_path / "data.csv").write_bytes(content)
     with pytest.raises(FileError, match=message):
         read_files(tmp_path / "data.csv")
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('a,b\n1,"2\n3,4\n' + "5,6\n" * 50_000, 2),
+        ('a,b\n1,2\n"3,4\n5,6\n', 3),
+        ('a,b\n1,2\n3,"4\n5,"x"\n', 3),
+        ('a,b\r\n1,"2\r\n3,""\r\n4,"5"\r\n', 2),
+        ('a,"b\n1,2\n', 1),
+        ('a;b\n"x, y";"3\n4;5\n', 2),
+        ("a,b\n" + "1,2\n" * 300_000 + '3,"4\n5,6\n', 300_002),
+        ('a,b\n1,"2\n' + "1,2\n" * 500_000, 2),
+    ],
+    ids=["early", "first field", "closed by the next", "Windows", "in the names", "semicolon", "late", "a long one"],
+)
+def test_a_quote_that_is_not_closed_swallows_no_rows(tmp_path, text, line):
+    (tmp_path / "data.csv").write_text(text, newline="")
+    for read in (read_files, fit_bins):
+        with pytest.raises(
+            FileError, match=rf"data\.csv, line {line:,}: a quote opens a value here, and does not close"
+        ):
+            read(tmp_path / "data.csv")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('a,b\n5" pipe,1\n7"" x,2\n', {"a": ['5" pipe', '7"" x'], "b": [1, 2]}),
+        ('a,b\n"say ""hi""",1\n"""",2\n"",3\n', {"a": ['say "hi"', '"', None], "b": [1, 2, 3]}),
+        ('a,b\n"Smith" Jr,1\n', {"a": ["Smith Jr"], "b": [1]}),
+        ('a,b\n"two\n\nlines, ""and"" quotes\n",1\nx,2', {"a": ['two\n\nlines, "and" quotes\n', "x"], "b": [1, 2]}),
+    ],
+)
+def test_quotes_as_people_have_them(tmp_path, text, expected):
+    (tmp_path / "data.csv").write_text(text, newline="")
+    assert read_files(tmp_path / "data.csv").to_pydict() == expected
+
+
+TEXTS = st.text(st.sampled_from('ab",;\t\n\r1. é'), max_size=6)
+
+
+@given(st.lists(st.tuples(TEXTS, st.integers(-9, 9), TEXTS), min_size=1, max_size=30), st.integers(1, 40))
+def test_blocks_of_any_size_give_the_same_rows(tmp_path_factory, rows, size):
+    path = tmp_path_factory.getbasetemp() / "blocks.csv"
+    table = pa.table({"x": [row[0] for row in rows], "n": [row[1] for row in rows], "y": [row[2] for row in rows]})
+    with path.open("wb") as file:
+        csv.write_csv(table, file)
+    expected = csv.read_csv(
+        path,
+        csv.ReadOptions(use_threads=False),
+        csv.ParseOptions(newlines_in_values=True),
+        csv.ConvertOptions(
+            column_types={"x": pa.string(), "y": pa.string()},
+            strings_can_be_null=True,
+            null_values=[*csv.ConvertOptions().null_values, *csv_files._MISSING],
+        ),
+    )
+    with patch.object(csv_files, "_MOST_BLOCK", size):
+        found = csv_files.CsvFile(partial(content_of, str(path)), "blocks.csv")
+        tables = [table for table, _ in found.tables(["n", "x", "y"], as_text=["x", "y"])]
+    assert pa.concat_tables(tables, promote_options="permissive").select(["x", "n", "y"]).cast(
+        expected.schema
+    ) == expected.replace_schema_metadata(None)
+
+
+@pytest.mark.parametrize(
+    ("text", "byte"), [("größe\n1\n", 2), ("a\n1\ngröße\n", 6), ("a,b\n" + "1,x\n" * 100_000 + "1,ö\n", 400_006)]
+)
+def test_text_that_is_not_utf8_is_named_wherever_it_is(tmp_path, monkeypatch, text, byte):
+    monkeypatch.setattr(csv_files, "_MOST_BLOCK", 1 << 16)
+    (tmp_path / "data.csv").write_bytes(text.encode("latin1"))
+    for read in (read_files, partial(fit_bins, non_numeric="skip")):
+        with pytest.raises(FileError, match=rf"data\.csv is not UTF-8 \(byte {byte:,}\): convert it"):
+            read(tmp_path / "data.csv")
+
+
+def test_what_is_packed_again_and_again_is_refused(tmp_path):
+    data = KINDS["plain.csv"]
+    for i, pack in enumerate((gzip.compress, zipped, lzma.compress)):
+        data = pack(data)
+        (tmp_path / "data").write_bytes(data)
+        assert read_files(tmp_path / "data").equals(TABLE), i
+    for _ in range(2000):
+        data = gzip.compress(data, 0)
+    (tmp_path / "data").write_bytes(data)
+    for read in (read_files, fit_bins):
+        with pytest.raises(FileError, match="data is compressed more than 3 times over: unpack it first"):
+            read(tmp_path / "data")
+
+
+PACKED = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress, "zip": zipped, "zst": zstd}
+
+
+@pytest.mark.parametrize("ending", PACKED)
+def test_what_is_too_much_to_be_unpacked_into_memory_is_refused(tmp_path, monkeypatch, ending):
+    path = tmp_path / f"bomb.parquet.{ending}"
+    data = written(pa.table({"a": np.zeros(200_000)}), kind="parquet", use_dictionary=False, compression="none")
+    path.write_bytes(PACKED[ending](data))
+    monkeypatch.setattr(content, "_MOST_UNPACKED", len(data))
+    assert read_files(path).num_rows == 200_000
+    monkeypatch.setattr(content, "_MOST_UNPACKED", len(data) - 1)
+    with pytest.raises(FileError, match=f"bomb.parquet.{ending} unpacks to more than .* bytes: unpack it first"):
+        read_files(path)
+
+
+@pytest.mark.parametrize("ending", PACKED)
+def test_what_is_damaged_is_refused_wherever_it_is(tmp_path, ending):
+    path = tmp_path / f"data.{ending}"
+    whole = PACKED[ending](written(pa.table({"a": np.random.default_rng(0).random(2000)})))
+    for at in range(len(whole) // 20, len(whole), len(whole) // 20):
+        path.write_bytes(whole[:at])
+        with pytest.raises(FileError, match=f"data.{ending} is not a whole compressed file: "):
+            read_files(path)
+        path.write_bytes(whole[:at] + bytes(40) + whole[at + 40 :])
+        with suppress(FileError):  # there may be parts that do not matter; zstd of Arrow's has no checksum
+            assert read_files(path).num_rows == 2000 or ending == "zst"
+
+
+def test_a_zip_file_with_a_password_is_refused(tmp_path):
+    data = bytearray(zipped(b"a\n1\n"))
+    for header, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        data[data.index(header) + flags] |= 1
+    (tmp_path / "data.zip").write_bytes(data)
+    with pytest.raises(FileError, match=r"data\.zip is not a whole compressed file: .* encrypted"):
+        read_files(tmp_path / "data.zip")
+
+
+def test_a_compressed_file_is_unpacked_piece_by_piece(tmp_path):
+    """Two gigabytes of zeros, which are no CSV, are not held."""
+    with gzip.open(tmp_path / "zeros.gz", "wb", 1) as file:
+        file.write(bytes(2**20))
+    (tmp_path / "many.gz").write_bytes((tmp_path / "zeros.gz").read_bytes() * 2_048)
+    with pytest.raises(FileError, match="is not a CSV, Parquet or Feather file"):
+        read_files(tmp_path / "many.gz")
 
 
 def test_what_is_not_there_is_named(tmp_path):
@@ -206,14 +348,14 @@ def test_files_of_other_columns_are_named(tmp_path):
 def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "data.csv"
     path.write_bytes(KINDS["plain.csv"])
-    read = reading._PARSERS["csv"]
+    read = CsvFile.whole
 
-    def and_meanwhile(data, name):
+    def and_meanwhile(self):
         with path.open("ab") as file:
             file.write(b"5,6,x,true\n")
-        return read(data, name)
+        return read(self)
 
-    monkeypatch.setitem(reading._PARSERS, "csv", and_meanwhile)
+    monkeypatch.setattr(CsvFile, "whole", and_meanwhile)
     with pytest.raises(FileError, match="changed while it was read: wait"):
         read_files(path)
 

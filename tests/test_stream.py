@@ -25,8 +25,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import csv, feather, parquet
 
-from boostbins import ColumnSummary, TableSummary, chunks, fit_bins, stream, summarize, summary
-from boostbins.reading import FileError
+from boostbins import ColumnSummary, TableSummary, chunks, csv_files, fit_bins, stream, summarize, summary
+from boostbins.content import FileError
 from boostbins.summary import MAX_CELLS, GrowingSummary
 
 N = 150_000
@@ -122,7 +122,7 @@ def test_every_method_has_them(table, tmp_path, small_batches, method):
 
 
 def test_csv_has_the_cuts_of_memory(table, tmp_path, monkeypatch):
-    monkeypatch.setattr(chunks, "_CSV_BLOCK", 1 << 20)
+    monkeypatch.setattr(csv_files, "_MOST_BLOCK", 1 << 20)
     numbers = table.drop_columns(["small", "flag"])  # whose texts are of other numbers, and truths
     folder = written(numbers, tmp_path / "data", 2, "csv")
     bins = fit_bins(numbers)
@@ -314,7 +314,7 @@ def test_a_file_cut_short_is_named(table, tmp_path):
 
 
 def test_csv_of_texts_among_numbers_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(chunks, "_CSV_BLOCK", 1 << 12)
+    monkeypatch.setattr(csv_files, "_MOST_BLOCK", 1 << 12)
     rows = [f"{i},{i / 7}" for i in range(2000)]
     (tmp_path / "a.csv").write_text("\n".join(["a,b", *rows, "oops,1"]) + "\n")
     with pytest.raises(FileError, match=r"a\.csv cannot be read as CSV: .*oops.*leave the column out"):
@@ -323,7 +323,7 @@ def test_csv_of_texts_among_numbers_is_named(tmp_path, monkeypatch):
 
 
 def test_whole_numbers_may_become_fractions_and_missing_ones(tmp_path, monkeypatch):
-    monkeypatch.setattr(chunks, "_CSV_BLOCK", 1 << 12)
+    monkeypatch.setattr(csv_files, "_MOST_BLOCK", 1 << 12)
     a = [*range(3000), 0.5, np.nan]
     b = [np.nan] * 3000 + [1.0, 2.0]
     pd.DataFrame({"a": a, "b": b}).to_csv(tmp_path / "a.csv", index=False)
@@ -510,6 +510,22 @@ def test_a_file_is_binned_in_less_memory_than_it_has(tmp_path):
     done = subprocess.run([sys.executable, "-c", _READ, tmp_path / "a.parquet"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert float(done.stdout) < size / 2, f"{done.stdout} MB of {size:.0f}"
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+@pytest.mark.parametrize("kind", ["one row group", "narrow CSV"])
+def test_a_file_of_few_columns_is_binned_in_little_memory(tmp_path, kind):
+    path = tmp_path / "a"
+    if kind == "narrow CSV":
+        path.write_text("a,b\n" + "".join(f"{i % 7},{i % 10}\n" for i in range(100_000)) * 120)
+    else:
+        values = np.random.default_rng(0).lognormal(0, 2, 12_000_000)
+        parquet.write_table(
+            pa.table({"a": values, "b": values}), path, row_group_size=len(values), use_dictionary=False
+        )
+    done = subprocess.run([sys.executable, "-c", _READ, path], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) < 160, f"{done.stdout} MB"
 
 
 def test_an_interrupt_ends_it_at_once(table):

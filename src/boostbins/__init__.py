@@ -1,19 +1,17 @@
 """Bin edges for gradient-boosted trees: k-means instead of quantiles, for the library you already use."""
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from boostbins.bins import Bins, encode
-from boostbins.fit import fit_bins, summarize
-from boostbins.methods import METHODS, auto, kmeans, optimal, quantile, supervised, uniform
-from boostbins.mixing import Choice, hybrid
-from boostbins.summary import ColumnSummary
-from boostbins.table_summary import TableSummary
-
 if TYPE_CHECKING:
+    from boostbins.bins import Bins, encode
     from boostbins.comparison import Comparison, compare
+    from boostbins.fit import fit_bins, summarize
+    from boostbins.methods import METHODS, auto, kmeans, optimal, quantile, supervised, uniform
+    from boostbins.mixing import Choice, hybrid
     from boostbins.reporting import Report, report
+    from boostbins.summary import ColumnSummary
+    from boostbins.table_summary import TableSummary
     from boostbins.transformer import Binner
 
 __all__ = [
@@ -38,20 +36,35 @@ __all__ = [
     "supervised",
     "uniform",
 ]
-__version__ = version("boostbins")
 
-
-# What needs more than NumPy is loaded when it is asked for.
-_LATER = {
-    "Binner": "boostbins.transformer",
-    "Comparison": "boostbins.comparison",
-    "Report": "boostbins.reporting",
-    "compare": "boostbins.comparison",
-    "report": "boostbins.reporting",
+# A name's module is loaded when the name is asked for: some need more than NumPy, and the command line is to answer
+# Ctrl-C from its beginning.
+_MODULES = {
+    "bins": ("Bins", "encode"),
+    "comparison": ("Comparison", "compare"),
+    "fit": ("fit_bins", "summarize"),
+    "methods": ("METHODS", "auto", "kmeans", "optimal", "quantile", "supervised", "uniform"),
+    "mixing": ("Choice", "hybrid"),
+    "reporting": ("Report", "report"),
+    "summary": ("ColumnSummary",),
+    "table_summary": ("TableSummary",),
+    "transformer": ("Binner",),
 }
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        return getattr(import_module(_LATER[name]), name)
-    raise AttributeError(f"module 'boostbins' has no attribute {name!r}")
+    if name == "__version__":
+        from importlib.metadata import version
+
+        value: Any = version("boostbins")
+    elif name in _MODULE_OF:
+        value = getattr(import_module(f"boostbins.{_MODULE_OF[name]}"), name)
+    else:
+        raise AttributeError(f"module 'boostbins' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, "__version__"})

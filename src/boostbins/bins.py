@@ -25,8 +25,10 @@ from boostbins.writing import whole_file
 
 Codes: TypeAlias = NDArray[np.uint8] | NDArray[np.uint16]
 
+_ENCODERS = 64  # that are held at a time: each has tables
 _FORMAT = "boostbins.bins"
 _VERSION = 1
+_HEAD = 64  # bytes of a file that tell whether it can be JSON
 
 
 class Bins:
@@ -113,12 +115,12 @@ class Bins:
             return self.names.index(column)
         return range(len(self))[column]
 
-    @property
+    @cached_property
     def n_bins(self) -> tuple[int, ...]:
         """The number of bins per column, the missing values' not counted."""
         return tuple(len(c) + 1 for c in self.cuts)
 
-    @property
+    @cached_property
     def missing_code(self) -> int:
         """The code of missing values, in every column: the largest number of bins."""
         return max(self.n_bins, default=1)
@@ -216,8 +218,12 @@ class Bins:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Bins:
         """Return the bins in a file that `save` wrote."""
+        with Path(path).open("rb") as file:
+            data = file.read(_HEAD)
+            if data.lstrip().startswith(b"{"):  # else it may be anything, and without end
+                data += file.read()
         try:
-            return cls.from_json(Path(path).read_text(encoding="utf-8"))
+            return cls.from_json(data.decode("utf-8"))
         except UnicodeDecodeError:
             raise ValueError(f"{os.fspath(path)}: not the JSON of boostbins' bins, nor any text") from None
         except ValueError as error:
@@ -247,29 +253,34 @@ class Bins:
             raise ValueError(f"order must be 'C' or 'F', got {order!r}")
         table = read_table(X, **read_options).matched(self.names)
         codes = self._empty_codes((table.n_rows, len(table)), order)
-        encoders = [_core.Encoder(cuts, self.missing_code) for cuts in self.cuts]
+
+        def encoder(i: int) -> _core.Encoder:
+            return _core.Encoder(self.cuts[i], self.missing_code)
 
         def encode_column(i: int) -> None:
             column = table.read(i)
             if not isinstance(column, SparseColumn):
-                return encoders[i].encode(column, codes[:, i])
+                return encoder(i).encode(column, codes[:, i])
             stored = self._empty_codes((len(column.values) + 1,))
-            encoders[i].encode(np.append(column.values.astype(np.float64), column.rest), stored)
+            encoder(i).encode(np.append(column.values.astype(np.float64), column.rest), stored)
             codes[:, i] = stored[-1]
             codes[column.rows, i] = stored[:-1]
             return None
 
-        def encode_rows(start: int) -> None:
-            rows = slice(start, start + ROWS_AT_ONCE)
-            for i, encoder in enumerate(encoders):
-                column = table.read(i)
-                assert not isinstance(column, SparseColumn)
-                encoder.encode(column[rows], codes[rows, i])
-
-        if table.in_memory:
-            each(encode_rows, range(0, table.n_rows, ROWS_AT_ONCE), n_threads)
-        else:
+        if not table.in_memory:
             each(encode_column, range(len(table)), n_threads)
+            return codes
+        for first in range(0, len(table), _ENCODERS):
+            encoders = {i: encoder(i) for i in range(first, min(first + _ENCODERS, len(table)))}
+
+            def encode_rows(start: int) -> None:
+                rows = slice(start, start + ROWS_AT_ONCE)
+                for i, one in encoders.items():  # noqa: B023 (done before the next)
+                    column = table.read(i)
+                    assert not isinstance(column, SparseColumn)
+                    one.encode(column[rows], codes[rows, i])
+
+            each(encode_rows, range(0, table.n_rows, ROWS_AT_ONCE), n_threads)
         return codes
 
     def _empty_codes(self, shape: tuple[int, ...], order: Literal["C", "F"] = "C") -> Codes:

@@ -126,6 +126,8 @@ def _from_folder(folder: Path, key: str, find: Callable[[], Bins], suits: Callab
 
 def _kept(path: Path, key: str) -> Bins | None:
     """Return the entry for a key, if it is there, whole, and for that key and no other."""
+    if not path.is_file():  # a pipe would be waited for
+        return None
     try:
         text = path.read_text(encoding="utf-8")
         bins = Bins.from_json(text)

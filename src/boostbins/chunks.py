@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from boostbins.reading import (
+from boostbins.content import (
     STDIN,
+    Content,
     FileError,
-    check_csv_names,
     check_unchanged,
-    columns_of,
-    csv_form,
+    content_held,
+    content_of,
     first_line,
-    kind_of,
-    not_utf8,
-    read_one,
+    is_compressed,
     state_of,
 )
+from boostbins.csv_files import CsvFile
 from boostbins.threads import in_order
 
 _BATCH = 2**26  # bytes of a batch, as float64
+_LEAST_PIECE, _MOST_PIECE = 2**12, 2**18  # bytes of a column in a file
 _FEWEST_ROWS = 2**15
 _MOST_ROWS = 2**20
 _ROWS_AT_A_VISIT = 2**18  # of a column that is read by itself: its counts come into the cache once for all of them
-_CSV_BLOCK = 2**24  # bytes
 _GROUPS_AT_ONCE = 2  # row groups that are read at the same time, where each is a batch
-_HEAD = 64 * 1024  # bytes that tell what a CSV looks like
 
 
 class Chunk(NamedTuple):
@@ -69,6 +69,17 @@ def rows_at_once(n_columns: int) -> int:
 
 # ---- files
 
+_INDEX = re.compile(r"__index_level_\d+__")  # what pandas makes of an index without a name
+
+
+def columns_of(schema: Any, name: str) -> list[str]:
+    """Return the names of a file's columns, all different, without what pandas made of an index."""
+    names = [column for column in schema.names if not _INDEX.fullmatch(column)]
+    if len(set(names)) < len(names):
+        twice = next(column for column in names if names.count(column) > 1)
+        raise FileError(f"{name} has more than one column named {twice!r}: rename one of them")
+    return names
+
 
 class File(NamedTuple):
     """A file that is open to be read."""
@@ -78,6 +89,7 @@ class File(NamedTuple):
     size: int
     chunks: Callable[[Sequence[str]], Iterator[Chunk]]
     by_column: Callable[[Sequence[str]], Iterator[Chunk]] | None = None
+    whole: Callable[[], Iterator[Chunk]] | None = None  # all rows at once, where a chunk does not tell a column's type
 
 
 def kinds_of(schemas: Sequence[tuple[Any, str]], columns: Sequence[str]) -> dict[str, Any]:
@@ -131,28 +143,23 @@ def as_told(data: Any, columns: Sequence[str], kinds: Mapping[str, Any]) -> Any:
 
 def opened_file(name: str) -> File:
     """Return a file as a stream of Arrow tables; one that is written to meanwhile is refused."""
-    path = Path(name)
-    if name == STDIN or not path.is_file():
-        return _whole(name)
-    try:
-        before = state_of(name)
-        with path.open("rb") as opened:
-            head = opened.read(_HEAD)
-    except OSError as error:
-        raise FileError(f"cannot read {name}: {error.strerror or error}") from None
-    compression = next((kind for magic, kind in _ARROW_READS.items() if head.startswith(magic)), None)
-    if kind_of(head) == "parquet":
-        file = _parquet(name, before)
-    elif head.startswith(b"ARROW1"):
-        file = _feather(name)
-    elif compression is not None or is_plain_text(head):
-        file = _csv(name, compression)
-    else:
-        file = _whole(name)
+    with content_of(name) as content:
+        before = None if name == STDIN or not Path(name).is_file() else state_of(name)
+        kind = kind_of(content.head, name)
+        if kind == "csv":
+            file = _csv(name, content_held(content) if before is None else partial(content_of, name))
+        elif before is not None and content.is_plain and kind == "parquet":
+            file = _parquet(name, before)
+        elif before is not None and content.is_plain and kind == "feather":
+            file = _feather(name)
+        else:
+            file = _whole(name, kind, content.all())
+    if before is None:
+        return file
 
-    def checked(chunks: Callable[[Sequence[str]], Iterator[Chunk]], columns: Sequence[str]) -> Iterator[Chunk]:
+    def checked(chunks: Callable[..., Iterator[Chunk]], *columns: Sequence[str]) -> Iterator[Chunk]:
         try:
-            yield from chunks(columns)
+            yield from chunks(*columns)
             check_unchanged(name, before)
         except OSError as error:
             raise FileError(f"cannot read {name}: {first_line(error)}") from None
@@ -161,23 +168,44 @@ def opened_file(name: str) -> File:
         size=before[0],
         chunks=partial(checked, file.chunks),
         by_column=file.by_column and partial(checked, file.by_column),
+        whole=file.whole and partial(checked, file.whole),
     )
 
 
-_ARROW_READS = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
-_OTHERS = (b"\xfd7zXZ\x00", b"PK\x03\x04", b"FEA1", b"\xff\xfe", b"\xfe\xff")
+def kind_of(head: bytes, name: str) -> str:
+    """Return what kind of file begins so."""
+    if not head.strip():
+        raise FileError(f"{name} is empty")
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise FileError(f"{name} is UTF-16: convert it, e.g. with iconv -f utf-16 -t utf-8")
+    return next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), "csv")
 
 
 def is_plain_text(head: bytes) -> bool:
-    """Return whether a file that begins so, and is neither Parquet nor Feather, can be read as text."""
-    return bool(head.strip()) and not head.startswith((*_OTHERS, *_ARROW_READS))
+    """Return whether a file that begins so can be read as text."""
+    no_text = (*_MAGIC, b"\xff\xfe", b"\xfe\xff")
+    return bool(head.strip()) and not head.startswith(no_text) and not is_compressed(head)
 
 
-def _whole(name: str) -> File:
-    """Return a file that can only be read as a whole."""
-    table = read_one(name)
-    where = "standard input" if name == STDIN else name
-    return File(name, table.schema, table.nbytes, lambda columns: iter([Chunk(table, table.nbytes, where)]))
+_MAGIC = {b"PAR1": "parquet", b"ARROW1": "feather", b"FEA1": "old feather"}
+
+
+def _whole(name: str, kind: str, data: bytes) -> File:
+    """Return what can only be read as a whole: a Parquet or Feather file that came compressed, or through a pipe."""
+    import pyarrow
+    from pyarrow import feather, parquet
+
+    what, read = ("Parquet", parquet.read_table) if kind == "parquet" else ("Feather", feather.read_table)
+    try:
+        table = read(pyarrow.BufferReader(data))
+    except (pyarrow.ArrowException, OSError) as error:
+        raise FileError(f"{_shown(name)} is not a whole {what} file: {first_line(error)}") from None
+    chunk = Chunk(table, len(data), _shown(name))
+    return File(name, table.schema, len(data), lambda columns: iter([chunk._replace(data=table.select(columns))]))
+
+
+def _shown(name: str) -> str:
+    return "standard input" if name == STDIN else name
 
 
 def _parquet(name: str, state: tuple[int, int, int]) -> File:
@@ -194,8 +222,17 @@ def _parquet(name: str, state: tuple[int, int, int]) -> File:
     before = [0, *accumulate(rows)]  # each row group, and in all
     mine = threading.local()  # a reader is not for two threads
 
-    def opened() -> Any:
-        return parquet.ParquetFile(name, metadata=metadata, pre_buffer=False, page_checksum_verification=True)
+    most = max((metadata.row_group(i).total_byte_size for i in range(n_groups)), default=0)
+
+    def opened(n_columns: int) -> Any:
+        # A group that is larger than a batch is read piece by piece: Arrow holds its columns whole otherwise.
+        return parquet.ParquetFile(
+            name,
+            metadata=metadata,
+            pre_buffer=False,
+            page_checksum_verification=True,
+            buffer_size=min(max(_BATCH // n_columns, _LEAST_PIECE), _MOST_PIECE) if most > _BATCH else 0,
+        )
 
     def where(groups: range) -> str:
         which = f"group {groups[0] + 1}" if len(groups) == 1 else f"groups {groups[0] + 1} to {groups[-1] + 1}"
@@ -215,7 +252,7 @@ def _parquet(name: str, state: tuple[int, int, int]) -> File:
         alone = range(group, group + 1)
         seen = 0
         try:
-            with opened() as file:
+            with opened(len(columns)) as file:
                 for batch in file.iter_batches(rows_at_once(len(columns)), row_groups=alone, columns=columns):
                     first = before[group] + seen
                     seen += batch.num_rows
@@ -234,7 +271,7 @@ def _parquet(name: str, state: tuple[int, int, int]) -> File:
     def read(groups: range, columns: Sequence[str]) -> Any:
         try:
             if not hasattr(mine, "file"):
-                mine.file = opened()
+                mine.file = opened(1)
             table = mine.file.read_row_groups(groups, list(columns), use_threads=False)
         except (pyarrow.ArrowException, OSError) as error:
             for group in groups if len(groups) > 1 else ():  # to say which of them it is
@@ -291,66 +328,13 @@ def _feather(name: str) -> File:
     return File(name, opened().schema, 0, chunks)
 
 
-def _csv(name: str, compression: str | None) -> File:
-    """Return a CSV; numbers are read as float64, whatever they look like in the first block."""
-    import pyarrow
-    from pyarrow import csv as arrow_csv
-
-    def source(file: Any) -> Any:
-        raw = pyarrow.PythonFile(file, "r")
-        return raw if compression is None else pyarrow.CompressedInputStream(raw, compression)
-
-    with Path(name).open("rb") as file:
-        try:
-            head = bytes(source(file).read(_HEAD))
-        except (pyarrow.ArrowException, OSError) as error:
-            raise FileError(f"{name} is not a whole compressed file: {first_line(error)}") from None
-    if not is_plain_text(head):  # something else, compressed
-        return _whole(name)
-    form = csv_form(head, name)
-
-    def reader(file: Any, **convert: Any) -> Any:
-        return arrow_csv.open_csv(
-            source(file),
-            arrow_csv.ReadOptions(block_size=_CSV_BLOCK, skip_rows=form.skip_rows),
-            form.parse_options,
-            arrow_csv.ConvertOptions(**form.convert_options, **convert),
-        )
-
-    try:
-        with Path(name).open("rb") as file:
-            schema = reader(file).schema
-    except pyarrow.ArrowInvalid as error:
-        raise _csv_error(name, error) from None
-    check_csv_names(schema.names, name)
-    fields = [
-        field.with_type(pyarrow.float64())
-        if pyarrow.types.is_integer(field.type) or pyarrow.types.is_null(field.type)
-        else field
-        for field in schema
-    ]
-    schema = pyarrow.schema(fields)
+def _csv(name: str, opened: Callable[[], AbstractContextManager[Content]]) -> File:
+    file = CsvFile(opened, _shown(name))
 
     def chunks(columns: Sequence[str]) -> Iterator[Chunk]:
-        read = 0
-        with Path(name).open("rb") as file:
-            try:
-                for batch in reader(file, column_types=schema, include_columns=list(columns)):
-                    read, before = file.tell(), read
-                    yield Chunk(batch, read - before, name)
-            except pyarrow.ArrowInvalid as error:
-                raise _csv_error(name, error) from None
+        return (Chunk(table, size, _shown(name)) for table, size in file.tables(columns))
 
-    return File(name, schema, 0, chunks)
+    def whole() -> Iterator[Chunk]:
+        yield Chunk(file.whole(), 0, _shown(name))
 
-
-def _csv_error(name: str, error: BaseException) -> FileError:
-    said = first_line(error)
-    if "invalid UTF8" in said:
-        return not_utf8(name, said)
-    hint = (
-        ": the first lines of that column hold something else; mend them, or leave the column out"
-        if "conversion error" in said
-        else ""
-    )
-    return FileError(f"{name} cannot be read as CSV: {said}{hint}")
+    return File(name, file.schema, 0, chunks, whole=whole)

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from boostbins import METHODS, __version__
 from boostbins.cli_bins import run_encode, run_fit, run_show, run_summarize
 from boostbins.cli_compare import run_compare, run_demo, run_report
-from boostbins.screen import Screen
+from boostbins.screen import Screen, visible
 from boostbins.summary import MAX_CELLS
 from boostbins.trainers import TRAINERS
 
@@ -40,7 +40,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except (ImportError, OSError, MemoryError) as error:
         return _ended(1, str(error) or type(error).__name__)
-    except (ValueError, TypeError, KeyError) as error:
+    except UnicodeEncodeError as error:  # Arrow opens no file of such a name
+        return _ended(2, f"{error.object!r} is not UTF-8: rename it")
+    except (ValueError, TypeError) as error:
+        return _ended(2, str(error))
+    except KeyError as error:  # whose text is in quotes
         return _ended(2, str(error.args[0] if error.args else error))
 
 
@@ -53,7 +57,7 @@ def _open_streams() -> None:
 def _ended(code: int, why: str) -> int:
     if os.environ.get(DEBUG):
         raise
-    print(f"boostbins: {' '.join(why.split())}", file=sys.stderr)
+    print(f"boostbins: {visible(' '.join(why.split()))}", file=sys.stderr)
     return code
 
 
@@ -83,7 +87,7 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """End with the message, and where to read on."""
-        self.exit(2, f"boostbins: {message} ({self.prog} --help tells more)\n")
+        self.exit(2, f"boostbins: {visible(message)} ({self.prog} --help tells more)\n")
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
@@ -22,7 +23,7 @@ from boostbins.screen import Screen, said
 from boostbins.stream import Stream, open_stream
 from boostbins.table_summary import MAGIC, TableSummary
 from boostbins.threads import Progress, ahead
-from boostbins.writing import table_writer
+from boostbins.writing import table_writer, whole_file
 
 MEGABYTE = 10**6
 
@@ -69,12 +70,13 @@ def run_summarize(options: argparse.Namespace, screen: Screen) -> int:
     max_cells = None if options.exact else options.max_cells
     with screen.progress("MB", MEGABYTE) as progress:
         summary = summarize(source, options.weight, y=options.target, max_cells=max_cells, progress=progress)
-    summary.save(options.output)
+    data = summary.to_bytes()
+    with whole_file(options.output) as file:
+        file.write_bytes(data)
     for note in notes:
         screen.note(note)
-    size = Path(options.output).stat().st_size
-    screen.machine({"rows": summary.n_rows, "columns": list(summary.names), "bytes": size})
-    screen.note(f"{summary.n_rows:,} rows of {len(summary)} columns in {size / MEGABYTE:.1f} MB: {options.output}")
+    screen.machine({"rows": summary.n_rows, "columns": list(summary.names), "bytes": len(data)})
+    screen.note(f"{summary.n_rows:,} rows of {len(summary)} columns in {len(data) / MEGABYTE:.1f} MB: {options.output}")
     return 0
 
 
@@ -151,12 +153,26 @@ def _how(source: Stream | TableSummary) -> str:
     return "summarize with" if isinstance(source, TableSummary) else "give"
 
 
+@contextmanager
+def _readable(name: str) -> Iterator[None]:
+    """Say of a file that it cannot be read."""
+    try:
+        yield
+    except OSError as error:
+        raise ValueError(f"cannot read {name}: {error.strerror or error}") from None
+
+
 def _is_summary(name: str) -> bool:
-    path = Path(name)
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return file.read(len(MAGIC)) == MAGIC
+    with _readable(name):
+        if not Path(name).is_file():
+            return False
+        with Path(name).open("rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+
+
+def _loaded_summary(name: str) -> TableSummary:
+    with _readable(name):
+        return TableSummary.load(name)
 
 
 def _summed(options: argparse.Namespace) -> TableSummary:
@@ -166,7 +182,7 @@ def _summed(options: argparse.Namespace) -> TableSummary:
         raise ValueError(
             "--weight, --target and --without are for data: what a summary holds was settled when it was made"
         )
-    total, *others = (TableSummary.load(name) for name in options.data)
+    total, *others = map(_loaded_summary, options.data)
     for other in others:
         total = total + other
     return summarize(total, columns=options.columns)
@@ -291,10 +307,8 @@ def _show_choice(choice: Choice, screen: Screen) -> None:
 
 
 def _loaded(path: str) -> Bins:
-    try:
+    with _readable(path):
         return Bins.load(path)
-    except OSError as error:
-        raise ValueError(f"cannot read {path}: {error.strerror or error}") from None
 
 
 def _check_columns(known: Sequence[str], names: Sequence[str | None]) -> None:

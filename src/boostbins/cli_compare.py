@@ -46,7 +46,7 @@ def run_demo(options: argparse.Namespace, screen: Screen) -> int:
     _show_costs(found, screen)
     _show_comparison(result, screen)
     screen.machine({"comparison": result.to_dict(), "report": found.to_dict()})
-    screen.note(f"page: {Path(options.html).resolve()}")
+    screen.note(f"page: {Path(options.html).absolute()}")
     others = [name for name, other in TRAINERS.items() if other.is_installed and name != trainer.module]
     if others and options.library is None:
         screen.note(f"likewise: boostbins demo --library {others[0]}")
@@ -86,7 +86,7 @@ def run_compare(options: argparse.Namespace, screen: Screen) -> int:
         result.to_html(options.html)
     _show_comparison(result, screen)
     if options.html:
-        screen.note(f"page: {Path(options.html).resolve()}")
+        screen.note(f"page: {Path(options.html).absolute()}")
     screen.machine(result.to_dict())
     return 0 if result.is_complete else 130
 
@@ -117,8 +117,9 @@ def run_report(options: argparse.Namespace, screen: Screen) -> int:
     if not screen.quiet:
         _show_choices(found, screen)
         screen.say()
-    screen.say(found.verdict, style="bold")
-    screen.note(f"page: {Path(options.html).resolve()}")
+    for line in found.verdict.split("\n"):
+        screen.say(line, style="bold")
+    screen.note(f"page: {Path(options.html).absolute()}")
     screen.machine(found.to_dict())
     return 0
 
@@ -155,7 +156,8 @@ def _show_comparison(result: Comparison, screen: Screen) -> None:
         styles.append(colors.get(row["meaning"]))
     head = ["method", "bins", result.metric_title, "change", "95 % interval", "", "fit", "time"]
     screen.table(head, rows, styles)
-    screen.say(result.verdict, style="bold")
+    for line in result.verdict.split("\n"):
+        screen.say(line, style="bold")
     if result.snippet and not screen.quiet:
         screen.say()
         for line in result.snippet.split("\n"):

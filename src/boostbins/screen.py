@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import signal
 import sys
 import threading
@@ -13,8 +14,13 @@ from typing import Any, NoReturn
 
 from boostbins.mixing import Choice
 from boostbins.threads import Progress
+from boostbins.writing import is_standard_output
 
 PIPE_WIDTH = 120  # of tables that go elsewhere than to a terminal
+
+# Control characters, what changes the direction or begins a line, and halves of pairs: the bytes of a file's name that
+# is not UTF-8, among others.
+_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def said(choice: Choice) -> str:
@@ -22,8 +28,16 @@ def said(choice: Choice) -> str:
     return f"{choice.chosen}, which {choice.why}" if choice.explained else f"{choice.chosen}: {choice.why}"
 
 
+def visible(text: str) -> str:
+    """Return text of which a terminal obeys nothing: names come from anywhere."""
+    return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
 class Screen:
-    """Where results, notes and progress go: results to standard output, all else to the standard error."""
+    """Where results, notes and progress go: results to standard output, all else to the standard error.
+
+    Where the file that a command writes is standard output, it has it for itself.
+    """
 
     def __init__(self, options: argparse.Namespace) -> None:
         try:
@@ -40,37 +54,48 @@ class Screen:
         self.json: bool = options.json
         for stream in (sys.stdout, sys.stderr):
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal may not know every sign
-        width = None if sys.stdout.isatty() else PIPE_WIDTH
-        self.out = PipedConsole(width=width, highlight=False, markup=False, emoji=False)
+        is_taken = any(isinstance(value, str) and is_standard_output(value) for value in vars(options).values())
+        if is_taken and self.json:
+            raise ValueError("the result as JSON and the file that is written cannot both be standard output")
+        width = None if (sys.stderr if is_taken else sys.stdout).isatty() else PIPE_WIDTH
+        self.out = PipedConsole(stderr=is_taken, width=width, highlight=False, markup=False, emoji=False)
         self.err = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
     @contextmanager
     def interrupts(self) -> Iterator[None]:
-        """Remember Ctrl-C, which a library's code may swallow: `progress` raises it again."""
+        """End by an exception where a signal asks for it; a library's code may swallow it: `progress` raises again."""
 
         def interrupted(*_: Any) -> NoReturn:
             self.is_interrupted = True
             raise KeyboardInterrupt
 
-        before = signal.getsignal(signal.SIGINT)
-        if threading.current_thread() is not threading.main_thread() or before is signal.SIG_IGN:
-            yield
-            return
-        signal.signal(signal.SIGINT, interrupted)
+        def ended(number: int, _: Any) -> NoReturn:
+            self.is_interrupted = True
+            raise SystemExit(128 + number)  # so that what is half written goes
+
+        before: dict[signal.Signals, Any] = {}
+        if threading.current_thread() is threading.main_thread():
+            ways = {signal.SIGINT: interrupted, signal.SIGTERM: ended}
+            ways |= {signal.SIGHUP: ended} if hasattr(signal, "SIGHUP") else {}
+            before = {number: signal.getsignal(number) for number in ways}
+            before = {number: known for number, known in before.items() if known not in (signal.SIG_IGN, None)}
         try:
+            for number in before:
+                signal.signal(number, ways[number])
             yield
         finally:
-            signal.signal(signal.SIGINT, before)
+            for number, known in before.items():
+                signal.signal(number, known)
 
     def say(self, text: str = "", style: str | None = None) -> None:
         """Print a line of the result; not with --json."""
         if not self.json:
-            self.out.print(text, style=style, soft_wrap=not self.out.is_terminal)
+            self.out.print(visible(text), style=style, soft_wrap=not self.out.is_terminal)
 
     def note(self, text: str) -> None:
         """Print what is good to know beside the result; not with --quiet."""
         if not self.quiet:
-            self.err.print(text, style="dim")
+            self.err.print(visible(text), style="dim")
 
     def table(self, head: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str | None] = ()) -> None:
         """Print a table, the first column to the left and the others to the right; not with --json or --quiet."""
@@ -82,9 +107,9 @@ class Screen:
 
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         for i, name in enumerate(head):
-            table.add_column(Text(name), justify="left" if i == 0 else "right", overflow="fold")
+            table.add_column(Text(visible(name)), justify="left" if i == 0 else "right", overflow="fold")
         for row, style in zip(rows, [*styles, *[None] * len(rows)], strict=False):
-            table.add_row(*[Text(cell) for cell in row], style=style)
+            table.add_row(*[Text(visible(cell)) for cell in row], style=style)
         self.out.print(table)
 
     def machine(self, value: Any) -> None:
@@ -115,8 +140,7 @@ class Screen:
             def tell(done: int, total: int, now: str) -> None:
                 if self.is_interrupted:
                     raise KeyboardInterrupt
-                shown.update(
-                    task, completed=done // unit, total=-(-total // unit), now=now[-40:] if unit > 1 else now[:40]
-                )
+                place = visible(now[-40:] if unit > 1 else now[:40])
+                shown.update(task, completed=done // unit, total=-(-total // unit), now=place)
 
             yield tell

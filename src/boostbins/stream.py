@@ -19,16 +19,10 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from boostbins.chunks import Chunk, Unread, as_table, as_told, kinds_of, opened_file, rows_at_once
+from boostbins.chunks import Chunk, Unread, as_table, as_told, columns_of, kinds_of, opened_file, rows_at_once
 from boostbins.columns import Column, NonNumeric, Table, dense, float_values, read_table, unread_table
+from boostbins.content import STDIN, FileError, expanded, first_line
 from boostbins.inputs import Floats, checked_target, checked_weight, numbered_classes, real_numbers
-from boostbins.reading import (
-    STDIN,
-    FileError,
-    columns_of,
-    expanded,
-    first_line,
-)
 from boostbins.summary import MAX_CELLS, GrowingSummary
 from boostbins.table_summary import TableSummary
 from boostbins.threads import WORTH_THREADS, Progress, ahead, checked_threads, each

@@ -146,8 +146,12 @@ class TableSummary:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> TableSummary:
         """Return the summary in a file that `save` wrote."""
+        with Path(path).open("rb") as file:
+            data = file.read(len(MAGIC))
+            if data == MAGIC:  # else it may be anything, and without end
+                data += file.read()
         try:
-            return cls.from_bytes(Path(path).read_bytes())
+            return cls.from_bytes(data)
         except ValueError as error:
             raise ValueError(f"{os.fspath(path)}: {error}") from None
 

@@ -13,6 +13,7 @@ import numpy as np
 WORTH_THREADS = 1_000
 """Rows; on fewer, threads mostly wait for each other."""
 
+S = TypeVar("S")
 T = TypeVar("T")
 Progress: TypeAlias = Callable[[int, int, str], None]
 """Called with how much is done, how much there is, and what is at hand."""
@@ -52,7 +53,7 @@ def each(function: Callable[[int], T], items: Iterable[int], n_threads: int | No
         return list(pool.map(function, todo))
 
 
-def in_order(function: Callable[[int], T], items: Iterable[int], n_threads: int) -> Iterator[T]:
+def in_order(function: Callable[[S], T], items: Iterable[S], n_threads: int) -> Iterator[T]:
     """Yield `function` of all items, in their order, each made in a thread; so many are made, or held, at a time."""
     with ThreadPoolExecutor(n_threads) as pool:
         at_hand: deque[Future[T]] = deque()

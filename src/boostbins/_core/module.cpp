@@ -17,6 +17,7 @@
 #include "optimal.hpp"
 #include "place.hpp"
 #include "points.hpp"
+#include "records.hpp"
 #include "running.hpp"
 #include "sound.hpp"
 
@@ -217,6 +218,19 @@ void check(const nb::tuple& state, size_t max_cells) {
     if (fault) throw nb::value_error(fault);
 }
 
+// Returns where the last whole record ends; -1 or where the value begins whose quote is not closed; and
+// whether something follows a closing quote.
+nb::tuple records(const nb::bytes& text, char separator) {
+    Records found;
+    {
+        nb::gil_scoped_release release;
+        found = records_in(text.c_str(), text.size(), separator);
+    }
+    const bool is_faulty = found.fault != Fault::none;
+    return nb::make_tuple(found.end, is_faulty ? static_cast<int64_t>(found.quote) : -1,
+                          found.fault == Fault::badly_closed);
+}
+
 nb::tuple points(const nb::tuple& state) {
     const Summary summary = summary_of(state, true);
     Points p;
@@ -318,6 +332,7 @@ NB_MODULE(_core, m) {
         .def("state", &Growing::state);
     m.def("merge", &merge, "a"_a, "b"_a, "max_cells"_a);
     m.def("check", &check, "state"_a, "max_cells"_a);
+    m.def("records", &records, "text"_a, "separator"_a);
     m.def("points", &points, "state"_a);
     m.def("cell_ends", &cell_ends, "state"_a);
     m.def("lloyd", &lloyd, "points"_a, "seeds"_a, "column_mean"_a, "max_iter"_a, "tol"_a);

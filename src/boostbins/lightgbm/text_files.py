@@ -11,10 +11,10 @@ import numpy as np
 
 from boostbins.chunks import is_plain_text
 from boostbins.columns import is_sparse
+from boostbins.content import FileError, first_line
 from boostbins.inputs import Floats
 from boostbins.lightgbm.binary_format import is_binary
 from boostbins.lightgbm.settings import Settings
-from boostbins.reading import FileError, first_line, kind_of
 
 COLUMN_PARAMETERS = ("header", "label_column", "weight_column", "group_column", "ignore_column")
 """Parameters that tell LightGBM what the columns of a text file are."""
@@ -38,7 +38,7 @@ def is_text(path: Path) -> bool:
         return False
     with path.open("rb") as file:
         head = file.read(_LOOKED_AT)
-    return kind_of(head) == "csv" and is_plain_text(head)
+    return is_plain_text(head)
 
 
 def read_text(path: Path, settings: Settings) -> TextFile:

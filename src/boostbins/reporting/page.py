@@ -25,7 +25,7 @@ def page(
     path: str | os.PathLike[str] | None = None,
 ) -> str:
     """Return the page of a comparison, of a report, or of both; and write it to a file if one is named."""
-    title = (comparison or report or {}).get("title", "")
+    title = str((comparison or report or {}).get("title", "")).encode(errors="backslashreplace").decode()
     text: str = _template().render(
         title=title,
         version=version("boostbins"),
