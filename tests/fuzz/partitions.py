@@ -16,7 +16,7 @@ import polars as pl
 import pyarrow as pa
 from pyarrow import csv, dataset, feather, parquet
 
-from boostbins import TableSummary, chunks, fit, fit_bins, stream, summarize, summary
+from boostbins import TableSummary, chunks, csv_files, fit, fit_bins, stream, summarize, summary
 from tests.fuzz.laws import check_same
 from tests.fuzz.running import telling
 from tests.fuzz.tables import KINDS, any_case
@@ -47,7 +47,7 @@ def small_parts(r):
         (chunks, "_MOST_ROWS", [50, 5_000]),
         (chunks, "_FEWEST_ROWS", [10, 50]),
         (chunks, "_ROWS_AT_A_VISIT", [20, 3_000]),
-        (chunks, "_CSV_BLOCK", [1 << 12, 1 << 16]),
+        (csv_files, "_MOST_BLOCK", [1 << 7, 1 << 12, 1 << 16]),
         (stream, "_ROWS_TOGETHER", [1, 100, 5_000]),
         (summary, "_SORTED_ROWS", [0, 100, 10_000]),
         (fit, "MAX_CELLS", [8, 100, 5_000]),
@@ -187,7 +187,8 @@ def _write_feather(table, path, r):
 
 def _write_csv(table, path, r):
     """Text has no types: numbers of all kinds are written as float64."""
-    table = table.cast(pa.schema([(name, pa.float64()) for name in table.column_names]), safe=False)
+    fields = [field if pa.types.is_string(field.type) else field.with_type(pa.float64()) for field in table.schema]
+    table = table.cast(pa.schema(fields), safe=False)
     frame = table.to_pandas()
     match r.integers(3):
         case 0:
@@ -201,6 +202,19 @@ def _write_csv(table, path, r):
         path.unlink()
 
 
+_TEXTS = [
+    "plain",
+    "x,y",
+    "x;y",
+    'a "quote"',
+    "two\nlines",
+    "a\r\nb",
+    "\n",
+    " ",
+    "ü",
+    '"',
+    "long " * 30,
+]  # never numbers
 _WRITERS = {"parquet": _write_parquet, "feather": _write_feather, "csv": _write_csv}
 
 
@@ -208,6 +222,8 @@ def files(asked, r):
     kind = str(r.choice(list(_WRITERS)))
     named = bool(r.integers(2))
     table = arrow(asked, beside=named)
+    if r.random() < 0.3:
+        table = table.add_column(int(r.integers(2)), "text", pa.array(r.choice(_TEXTS, asked.n_rows).tolist()))
     Path("data").mkdir()
     for i, (begin, end) in enumerate(ends_of(r, asked.n_rows)):
         if begin < end or kind == "parquet":
@@ -215,7 +231,7 @@ def files(asked, r):
     paths = sorted(Path("data").iterdir())
     X = [lambda: "data", lambda: [str(path) for path in paths], lambda: f"data/*{kind}*"][r.integers(3)]()
     with telling(kind):
-        check(asked, X, r, **(by_name(asked) if named else {}))
+        check(asked, X, r, non_numeric="skip", **(by_name(asked) if named else {}))
 
 
 WAYS = [
