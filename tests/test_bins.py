@@ -279,12 +279,14 @@ def test_forged_statistics_are_refused(field, value):
         {"low": None, "high": None},
         {"mean": [1e300] * 8},
         {"variance": [1e300] * 8},
+        {"weight": [0.0] * 8},
+        {"weight": [1e308] * 8},
     ],
 )
 def test_statistics_that_contradict_each_other_are_refused(odd):
     stats = json.loads(forged({}))["columns"][1]["stats"]
     assert Bins.from_json(forged({"stats": stats})).stats[1].low == stats["low"]
-    with pytest.raises(ValueError, match="means and variances of values from low to high"):
+    with pytest.raises(ValueError, match="weights for all means, and means and variances of values from low to high"):
         Bins.from_json(forged({"stats": {**stats, **odd}}))
 
 
