@@ -28,7 +28,7 @@ from sklearn.model_selection import train_test_split
 from boostbins.catboost import CatBoostRegressor
 from boostbins.lightgbm import LGBMRegressor
 from boostbins.sklearn import HistGradientBoostingRegressor
-from boostbins.xgboost import XGBRegressor
+from boostbins.xgboost.estimators import XGBRegressor
 
 REAL = ["Brazilian_houses", "medical_charges", "houses", "diamonds", "elevators", "wine_quality"]
 CATBOOST = {"iterations": 200, "verbose": False, "allow_writing_files": False}

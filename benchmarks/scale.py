@@ -126,7 +126,7 @@ def trained(what: str, path: str, limit: float) -> None:
     begin = time.perf_counter()
     with tempfile.TemporaryDirectory(dir=Path(path).parent) as cache:
         if what == "xgboost":
-            from boostbins.xgboost import ExtMemQuantileDMatrix
+            from boostbins.xgboost.dmatrix import ExtMemQuantileDMatrix
 
             data = ExtMemQuantileDMatrix(path, "y", cache=cache)
             built = time.perf_counter()
@@ -162,8 +162,9 @@ def training(path: Path, limit: float) -> None:
 def constants() -> None:
     """Print what docs/scale.md reckons with: one thread, one lognormal column, 255 bins."""
     from boostbins import ColumnSummary, summarize
-    from boostbins.methods import find_cuts, kmeans
-    from boostbins.summary import GrowingSummary
+    from boostbins.methods import find_cuts
+    from boostbins.methods.unsupervised import kmeans
+    from boostbins.summary.column import GrowingSummary
 
     rng = np.random.default_rng(0)
     x = rng.lognormal(0, 2, 4_000_000)

@@ -19,7 +19,7 @@ import numpy as np
 from matplotlib.patches import FancyBboxPatch
 
 from boostbins import METHODS, Bins, ColumnSummary, fit_bins, kmeans, optimal, quantile, report
-from boostbins.demo import skewed_table
+from boostbins.cli.demo import skewed_table
 
 COLOR = {
     "quantile": "#b3541e", "kmeans": "#1b6ca8", "optimal": "#2e7d4f", "uniform": "#7a5195",
@@ -178,7 +178,7 @@ def methods() -> Any:
     for axes, method in zip(rows, order, strict=True):
         bins = fit_bins(x, method, 31)
         beyond = int((bins[0] > 3).sum())
-        lost = bins.explained()["lost"].iloc[0]
+        lost = bins.costs()["lost"].iloc[0]
         axes.vlines(bins[0], 0, 1, color=COLOR[method], linewidth=1)
         axes.set_yticks([])
         axes.margins(y=0)
@@ -238,7 +238,7 @@ def lloyd() -> Any:
     best = optimal(summary, k)
 
     def lost(cuts: np.ndarray) -> float:
-        return float(Bins([cuts]).observed(x).explained()["lost"].iloc[0])
+        return float(Bins([cuts]).observed(x).costs()["lost"].iloc[0])
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), width_ratios=[1.35, 1])
     left.plot(np.array(path), steps, color=COLOR["kmeans"], linewidth=0.9)

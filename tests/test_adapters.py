@@ -23,7 +23,8 @@ import boostbins.lightgbm
 import boostbins.sklearn
 import boostbins.xgboost
 from boostbins import Bins, fit_bins, kmeans
-from boostbins.adapter import Library, floor32
+from boostbins.adapters.library import Library
+from boostbins.adapters.requested import floor32
 
 pytestmark = pytest.mark.filterwarnings(
     # The libraries' own, each met by their own classes too.

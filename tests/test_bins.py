@@ -311,7 +311,7 @@ def test_explained_says_what_binning_costs(weighted):
     X = table()
     w = np.random.default_rng(1).random(len(X)) if weighted else np.ones(len(X))
     bins = fit_bins(X, "quantile", 10, sample_weight=w if weighted else None)
-    frame = bins.explained()
+    frame = bins.costs()
     codes = bins.encode(X)
     for i in range(3):
         x, c, v = (a[~np.isnan(X[:, i])] for a in (X[:, i], codes[:, i], w))
@@ -331,7 +331,7 @@ def test_statistics_of_another_table_and_of_infinities():
     with pytest.raises(ValueError, match="not fitted on data"):
         Bins([[0.0]]).table()
     empty = fit_bins({"x": [np.nan, np.inf]})
-    assert empty.explained()["lost"][0] == 0
+    assert empty.costs()["lost"][0] == 0
     assert empty.table()["weight"].tolist() == [1.0, 1.0]
 
 
@@ -340,7 +340,7 @@ def test_statistics_of_large_columns_are_right_to_within_a_cell():
     bins = fit_bins({"x": x}, "kmeans", 63)
     exact = bins.observed({"x": x})
     np.testing.assert_allclose(bins.stats[0].weight, exact.stats[0].weight, rtol=0.2, atol=2e-4 * len(x))
-    np.testing.assert_allclose(bins.explained()["lost"], exact.explained()["lost"], rtol=1e-2)
+    np.testing.assert_allclose(bins.costs()["lost"], exact.costs()["lost"], rtol=1e-2)
 
 
 @pytest.mark.parametrize(
@@ -392,7 +392,7 @@ def test_statistics_of_extreme_columns_can_be_written():
         for method in ("quantile", "optimal", "kmeans"):
             bins = fit_bins([np.array(x)], method, 2, w)
             assert Bins.from_json(bins.to_json()).stats == bins.stats
-            assert bins.explained()["lost"][0] <= 1
+            assert bins.costs()["lost"][0] <= 1
 
 
 def test_stats_must_fit_the_cuts():

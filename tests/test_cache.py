@@ -18,7 +18,8 @@ from test_adapters import data
 
 import boostbins.cache
 from boostbins import Bins, kmeans
-from boostbins.adapter import Rule, feature_table, requested_bins
+from boostbins.adapters.features import feature_table
+from boostbins.adapters.requested import CutFormat, requested_bins
 from boostbins.lightgbm import LGBMRegressor
 
 of_each = pytest.mark.parametrize("library", REGRESSORS, ids=str)
@@ -32,16 +33,16 @@ def _forget():
 @pytest.fixture
 def fits(monkeypatch):
     """Count how often bins are found."""
-    import boostbins.adapter
+    import boostbins.adapters.adapter
 
     counted = []
-    real = boostbins.adapter.fit_table
+    real = boostbins.adapters.adapter.fit_table
 
     def counting(*args, **kwargs):
         counted.append(1)
         return real(*args, **kwargs)
 
-    monkeypatch.setattr(boostbins.adapter, "fit_table", counting)
+    monkeypatch.setattr(boostbins.adapters.adapter, "fit_table", counting)
     return counted
 
 
@@ -55,7 +56,7 @@ def bins(X, cache, method="kmeans", budget=20, weight=None, label=None, total=No
         label=label,
         bin_cache=cache,
         total_bins=total,
-        rule=Rule(rule, lambda _, cuts: cuts),
+        rule=CutFormat(rule, lambda _, cuts: cuts),
         limit="max_bins=20",
     )
 

@@ -20,10 +20,11 @@ import pyarrow.parquet
 import pytest
 
 import boostbins
-from boostbins import Bins, chunks, fit_bins, stream
+from boostbins import Bins, fit_bins
 from boostbins.cli import main
-from boostbins.reading import read_files
-from boostbins.trainers import TRAINERS
+from boostbins.comparison.trainers import TRAINERS
+from boostbins.sources import files, stream
+from boostbins.sources.reading import read_files
 
 COMMAND = [sys.executable, "-m", "boostbins"]
 QUICK = ["--splits", "2", "--library", "sklearn", "--param", "max_iter=10", "--methods", "kmeans"]
@@ -250,8 +251,8 @@ def test_the_demo_with_each_library(tmp_path, library):
 
 @pytest.fixture
 def parts(tmp_path, monkeypatch):
-    monkeypatch.setattr(chunks, "_MOST_ROWS", 700)
-    monkeypatch.setattr(chunks, "_FEWEST_ROWS", 500)
+    monkeypatch.setattr(files, "_MAX_ROWS", 700)
+    monkeypatch.setattr(files, "_MIN_ROWS", 500)
     monkeypatch.setattr(stream, "_ROWS_TOGETHER", 500)
     rng = np.random.default_rng(0)
     n = 4000
@@ -548,8 +549,8 @@ def test_an_output_that_cannot_be_written_is_told_before_the_work(wrong, monkeyp
         (wrong / "x.csv").mkdir()
     where = ["--html", path] if command in ("report", "compare", "demo") else ["-o", path]
     inputs = {"compare": ["data.csv", "--target", "price"], "encode": ["data.csv", "good.json"], "demo": []}
-    monkeypatch.setattr("boostbins.cli_compare.read_files", None)  # nothing is read before
-    monkeypatch.setattr("boostbins.cli_bins.open_stream", None)
+    monkeypatch.setattr("boostbins.cli.compare.read_files", None)  # nothing is read before
+    monkeypatch.setattr("boostbins.cli.bins.open_stream", None)
     assert main([command, *inputs.get(command, ["data.csv"]), *where]) == 1
     seen = capsys.readouterr()
     assert seen.out == ""
@@ -769,8 +770,8 @@ def test_ctrl_c_while_modules_are_loaded(folder):
 def test_a_writer_that_is_told_to_end_leaves_nothing(tmp_path, number):
     writer = """
 import argparse, time
-from boostbins.screen import Screen
-from boostbins.writing import whole_file
+from boostbins.cli.console import Screen
+from boostbins._atomic import whole_file
 with Screen(argparse.Namespace(quiet=True, json=False)).interrupts(), whole_file("out"):
     print("writing", flush=True)
     time.sleep(60)

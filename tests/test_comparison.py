@@ -16,10 +16,12 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.metrics import root_mean_squared_error
 from sklearn.model_selection import ShuffleSplit
 
-from boostbins import compare, comparison
-from boostbins.comparison import FEWEST_ROWS, Comparison
-from boostbins.features import numbers_and_categories
-from boostbins.trainers import TRAINERS
+from boostbins import compare
+from boostbins.comparison import measure
+from boostbins.comparison.measure import MIN_ROWS
+from boostbins.comparison.result import Comparison
+from boostbins.comparison.trainers import TRAINERS
+from boostbins.sources.features import numbers_and_categories
 
 FEW = {
     "lightgbm": {"n_estimators": 15, "n_jobs": 1},
@@ -71,11 +73,11 @@ def test_auto_sees_the_target_of_training_rows_only(library, task, monkeypatch):
     X = r.lognormal(0, 2, (1000, 2))
     y = X[:, 0] if task == "regression" else np.searchsorted([0.5, 2.0], X[:, 0])
     splits = list(ShuffleSplit(2, test_size=0.2, random_state=0).split(X))
-    monkeypatch.setattr(comparison, "_split_rows", lambda *_: splits)
+    monkeypatch.setattr(measure, "_split_rows", lambda *_: splits)
 
     def bins_of_splits(target):
         seen = []
-        monkeypatch.setattr(comparison, "_scorer", lambda _: lambda model, *_: seen.append(model) or -1.0)
+        monkeypatch.setattr(measure, "_scorer", lambda _: lambda model, *_: seen.append(model) or -1.0)
         compare(X, target, library, ["auto"], 63, task=task, splits=2, params=FEW[library])
         return [model.bins_ for model in seen if model.bin_method is not None]
 
@@ -363,7 +365,7 @@ def test_what_is_drawn_and_written(tmp_path):
     assert "kmeans" in str(result)
 
 
-GOOD = np.random.default_rng(0).lognormal(0, 2, (FEWEST_ROWS, 2))
+GOOD = np.random.default_rng(0).lognormal(0, 2, (MIN_ROWS, 2))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ import xgboost as xgb
 from same_cuts import mixed_table
 from scipy import sparse
 
-from boostbins.xgboost import LIBRARY, ExtMemQuantileDMatrix, QuantileDMatrix, from_native
+from boostbins.xgboost import LIBRARY
+from boostbins.xgboost.dmatrix import ExtMemQuantileDMatrix, QuantileDMatrix, from_native
 
 NAMES = list("abcdefghij")
 PARTS = [slice(0, 100), slice(100, 350), slice(350, 350), slice(350, 600)]

@@ -14,7 +14,7 @@ from pyarrow import feather
 from scipy import sparse as sp
 
 from boostbins import METHODS, Bins, fit_bins
-from boostbins.columns import read_table
+from boostbins.sources.table import read_table
 
 
 def data(n=3000):

@@ -11,75 +11,40 @@ import boostbins
 
 SOURCE = Path(__file__).parents[1] / "src" / "boostbins"
 
-# A module may import those before it only.
-ORDER = [
-    "_core",
-    "threads",
-    "writing",
-    "inputs",
-    "summary",
-    "mixing",
-    "methods",
-    "columns",
-    "table_summary",
-    "content",
-    "csv_files",
-    "chunks",
-    "reading",
-    "stream",
-    "stats",
-    "bins",
-    "fit",
-    "cache",
-    "adapter",
-    "represent",
-    "streamed",
-    "lightgbm",
-    "xgboost",
-    "catboost",
-    "sklearn",
-    "dask",
-    "spark_frames",
-    "spark_xgboost",
-    "spark",
-    "transformer",
-    "features",
-    "reporting",
-    "trainers",
-    "comparison",
-    "demo",
-    "screen",
-    "cli_compare",
-    "cli_bins",
-    "cli",
-    "__main__",
-    "__init__",
+# A module may import those of its own layer and of the layers before it only.
+LAYERS = [
+    {"_core", "_threads", "_atomic"},
+    {"sources"},
+    {"summary"},
+    {"methods"},
+    {"bins", "fit", "cache", "transformer"},
+    {"adapters"},
+    {"lightgbm", "xgboost", "catboost", "sklearn"},
+    {"dask", "spark"},
+    {"comparison", "reporting"},
+    {"cli", "__main__", "__init__"},
 ]
+LAYER = {name: number for number, layer in enumerate(LAYERS) for name in layer}
 
 
 def imports(path):
+    """Yield the packages, or modules of the top, that a module imports."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "boostbins":
-            names = [node.module.split(".")[1]] if "." in node.module else [a.name for a in node.names]
-            yield from names
+            yield from [node.module.split(".")[1]] if "." in node.module else [a.name for a in node.names]
 
 
-ADAPTERS = {"lightgbm", "xgboost", "catboost", "sklearn"}
-ON_CLUSTERS = {"dask": {"lightgbm", "xgboost"}, "spark_xgboost": {"xgboost"}}  # so that a library's rules are told once
-
-
-COMMANDS = {"cli", "__main__"}  # users like any other
+LIBRARIES = {"lightgbm", "xgboost", "catboost", "sklearn"}
+ON_CLUSTERS = {"dask", "spark"}  # a library's rules are told once, so these build on it
 
 
 def test_dependencies_point_one_way():
     files = {path: path.relative_to(SOURCE).parts[0].removesuffix(".py") for path in SOURCE.rglob("*.py")}
-    assert set(files.values()) <= set(ORDER)
+    assert set(files.values()) <= set(LAYER)
     for path, name in files.items():
-        for imported in imports(path):
-            if imported == name or (name in COMMANDS and imported in {*boostbins.__all__, "__version__"}):
-                continue
-            assert ORDER.index(imported) < ORDER.index(name), f"{name} imports {imported}"
-            assert imported not in ADAPTERS or imported in ON_CLUSTERS.get(name, ()), f"{name} imports {imported}"
+        for imported in set(imports(path)) - {name, *boostbins.__all__, "__version__"}:
+            assert LAYER[imported] <= LAYER[name], f"{name} imports {imported}"
+            assert imported not in LIBRARIES or name in ON_CLUSTERS, f"{name} imports {imported}"
 
 
 def test_the_public_names_are_these():
@@ -125,5 +90,5 @@ def test_the_reproduction_uses_public_names_only():
     for path in (SOURCE.parents[1] / "paper").glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "boostbins":
-                assert node.module == "boostbins" or node.module.split(".")[1] in ADAPTERS, path.name
+                assert node.module == "boostbins" or node.module.split(".")[1] in LIBRARIES, path.name
                 assert not [alias.name for alias in node.names if alias.name.startswith("_")], path.name

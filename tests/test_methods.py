@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boostbins import METHODS, ColumnSummary, fit_bins, kmeans, optimal, quantile
-from boostbins.methods import find_cuts, midpoints
+from boostbins.methods import find_cuts
+from boostbins.methods.unsupervised import midpoints
 
 distinct_values = st.lists(finite, min_size=3, max_size=9, unique=True).map(lambda v: sorted(x + 0.0 for x in set(v)))
 

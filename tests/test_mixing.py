@@ -28,9 +28,10 @@ from boostbins import (
     summarize,
     supervised,
 )
-from boostbins.fit import shared_bins
 from boostbins.methods import FEW_BINS, find_cuts, looks_at_target
-from boostbins.mixing import BEYOND_CHANCE, MIXTURES, _placed, worth
+from boostbins.methods.budget import allocate_bins, bin_value
+from boostbins.methods.choice import BEYOND_CHANCE
+from boostbins.methods.density import MIXTURES, placed_gaps
 
 
 def lognormal(n=4000, seed=0):
@@ -46,7 +47,7 @@ masses = st.lists(st.integers(0, 1000), min_size=3, max_size=40).filter(lambda m
 def test_cuts_are_placed_as_by_definition(density, n_cuts):
     n_cuts = min(n_cuts, sum(map(bool, density)) - 1)
     expected = naive.placed(density, n_cuts)
-    found = _placed(np.array(density, float), n_cuts + 1)
+    found = placed_gaps(np.array(density, float), n_cuts + 1)
     assert len(found) == n_cuts
     held = np.cumsum([0, *density])
     # Where a wanted share ends just at a gap's end, rounding decides between it and the next that holds anything.
@@ -57,7 +58,7 @@ def test_cuts_are_placed_as_by_definition(density, n_cuts):
 def test_placing_ends_where_rounding_fills_a_gap_in_every_other_round():
     # With the gaps of 0.4 full, 3 cuts are left for 1.2: a gap of 0.4 is worth just 1, or by rounding a bit more.
     density = np.array([4, 4, 4, 2, 3, 3, 3, 1]) / 10
-    assert len(_placed(density, 7)) == 6
+    assert len(placed_gaps(density, 7)) == 6
 
 
 @given(
@@ -107,7 +108,7 @@ def test_the_scores_are_variances_between_bins_and_the_noise_is_that_of_the_proj
             for key in list(MIXTURES):
                 patch.setitem(MIXTURES, key, MIXTURES[key])
             patch.setitem(MIXTURES, "hybrid", only["hybrid"])
-            patch.setattr("boostbins.mixing.BEYOND_CHANCE", 1e9)
+            patch.setattr("boostbins.methods.density.BEYOND_CHANCE", 1e9)
             candidates[name] = np.searchsorted(chosen(x, y, 40, weight).cuts, x)
     _, choice = chosen(x, y, 40, weight)
     values = np.unique(x)
@@ -375,12 +376,12 @@ def test_a_function_of_ones_own_may_choose_and_look():
     st.integers(0, 5000),
 )
 def test_a_total_is_shared_by_what_columns_can_use(columns, total):
-    most, worths = [m for m, _ in columns], [w for _, w in columns]
+    most, bin_values = [m for m, _ in columns], [w for _, w in columns]
     if total < 2 * len(most):
         with pytest.raises(ValueError, match="total_bins must be a whole number, at least 2 for each"):
-            shared_bins(total, most, worths)
+            allocate_bins(total, most, bin_values)
         return
-    bins = shared_bins(total, most, worths)
+    bins = allocate_bins(total, most, bin_values)
     assert all(2 <= n <= m for n, m in zip(bins, most, strict=True))
     assert sum(bins) == min(total, sum(most))
 
@@ -444,7 +445,7 @@ def test_a_weight_is_as_good_as_repeated_rows_to_the_last_bit(rows, max_bins):
     for name in ("hybrid", "optimal", "quantile", "uniform"):  # k-means gives an empty cluster a row, whole
         cuts = [find_cuts(summary, METHODS[name], max_bins).tolist() for summary in (weighted, repeated)]
         assert cuts[0] == cuts[1], name
-    assert worth(weighted) == worth(repeated)
+    assert bin_value(weighted) == bin_value(repeated)
 
 
 def test_a_weight_is_as_good_as_repeated_rows_where_many_cuts_are_as_good():
@@ -489,9 +490,9 @@ def test_what_is_lost_is_what_worth_says():
     for max_bins in (64, 128):
         codes = np.searchsorted(optimal(summary, max_bins), x)
         lost = sum(x[codes == c].var() * (codes == c).mean() for c in range(max_bins)) / x.var()
-        assert lost == pytest.approx(worth(summary) ** 3 / (12 * max_bins**2), rel=0.1)
-    assert worth(ColumnSummary(np.ones(9))) == worth(ColumnSummary([])) == 0
-    assert worth(ColumnSummary(x, target=np.ones(30_000))) == 0
+        assert lost == pytest.approx(bin_value(summary) ** 3 / (12 * max_bins**2), rel=0.1)
+    assert bin_value(ColumnSummary(np.ones(9))) == bin_value(ColumnSummary([])) == 0
+    assert bin_value(ColumnSummary(x, target=np.ones(30_000))) == 0
 
 
 def test_a_column_that_is_mostly_missing_gets_fewer_bins():
@@ -500,8 +501,8 @@ def test_a_column_that_is_mostly_missing_gets_fewer_bins():
     for target in (None, y):
         whole, rest = fit_bins(X, "kmeans", y=target, total_bins=120).n_bins
         assert whole > 1.25 * rest
-    assert worth(ColumnSummary(X["rest"])) == pytest.approx(
-        0.01 ** (1 / 3) * worth(ColumnSummary(X["rest"][::100])), rel=1e-9
+    assert bin_value(ColumnSummary(X["rest"])) == pytest.approx(
+        0.01 ** (1 / 3) * bin_value(ColumnSummary(X["rest"][::100])), rel=1e-9
     )
 
 

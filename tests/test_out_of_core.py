@@ -15,10 +15,11 @@ import pytest
 import xgboost as xgb
 from pyarrow import parquet
 
-from boostbins import chunks, fit_bins, stream
+from boostbins import fit_bins
 from boostbins import lightgbm as our_lightgbm
 from boostbins import xgboost as our_xgboost
-from boostbins.content import FileError
+from boostbins.sources import files, stream
+from boostbins.sources.content import FileError
 
 N = 30_000
 FEATURES = ["skewed", "gaps", "counts", "signed", "zeros", "small"]
@@ -30,8 +31,8 @@ needs_extmem = pytest.mark.skipif(our_xgboost.LIBRARY.is_before("3"), reason="XG
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch):
-    monkeypatch.setattr(chunks, "_MOST_ROWS", 4_099)
-    monkeypatch.setattr(chunks, "_FEWEST_ROWS", 1_000)
+    monkeypatch.setattr(files, "_MAX_ROWS", 4_099)
+    monkeypatch.setattr(files, "_MIN_ROWS", 1_000)
     monkeypatch.setattr(stream, "_ROWS_TOGETHER", 1_000)
 
 

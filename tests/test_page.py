@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 
-from boostbins.comparison import Comparison
+from boostbins.comparison.result import Comparison
 from boostbins.reporting import report
 from boostbins.reporting.page import framed, page
 

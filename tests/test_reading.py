@@ -21,10 +21,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import csv, feather, parquet
 
-from boostbins import content, csv_files, fit_bins
-from boostbins.content import FileError, content_of
-from boostbins.csv_files import CsvFile
-from boostbins.reading import read_files
+from boostbins import fit_bins
+from boostbins.sources import content
+from boostbins.sources import csv as our_csv
+from boostbins.sources.content import FileError, content_of
+from boostbins.sources.csv import CsvFile
+from boostbins.sources.reading import read_files
 
 TABLE = pa.table(
     {
@@ -231,11 +233,11 @@ def test_blocks_of_any_size_give_the_same_rows(tmp_path_factory, rows, size):
         csv.ConvertOptions(
             column_types={"x": pa.string(), "y": pa.string()},
             strings_can_be_null=True,
-            null_values=[*csv.ConvertOptions().null_values, *csv_files._MISSING],
+            null_values=[*csv.ConvertOptions().null_values, *our_csv._MISSING],
         ),
     )
-    with patch.object(csv_files, "_MOST_BLOCK", size):
-        found = csv_files.CsvFile(partial(content_of, str(path)), "blocks.csv")
+    with patch.object(our_csv, "_MAX_BLOCK", size):
+        found = our_csv.CsvFile(partial(content_of, str(path)), "blocks.csv")
         tables = [table for table, _ in found.tables(["n", "x", "y"], as_text=["x", "y"])]
     assert pa.concat_tables(tables, promote_options="permissive").select(["x", "n", "y"]).cast(
         expected.schema
@@ -246,7 +248,7 @@ def test_blocks_of_any_size_give_the_same_rows(tmp_path_factory, rows, size):
     ("text", "byte"), [("größe\n1\n", 2), ("a\n1\ngröße\n", 6), ("a,b\n" + "1,x\n" * 100_000 + "1,ö\n", 400_006)]
 )
 def test_text_that_is_not_utf8_is_named_wherever_it_is(tmp_path, monkeypatch, text, byte):
-    monkeypatch.setattr(csv_files, "_MOST_BLOCK", 1 << 16)
+    monkeypatch.setattr(our_csv, "_MAX_BLOCK", 1 << 16)
     (tmp_path / "data.csv").write_bytes(text.encode("latin1"))
     for read in (read_files, partial(fit_bins, non_numeric="skip")):
         with pytest.raises(FileError, match=rf"data\.csv is not UTF-8 \(byte {byte:,}\): convert it"):
@@ -275,9 +277,9 @@ def test_what_is_too_much_to_be_unpacked_into_memory_is_refused(tmp_path, monkey
     path = tmp_path / f"bomb.parquet.{ending}"
     data = written(pa.table({"a": np.zeros(200_000)}), kind="parquet", use_dictionary=False, compression="none")
     path.write_bytes(PACKED[ending](data))
-    monkeypatch.setattr(content, "_MOST_UNPACKED", len(data))
+    monkeypatch.setattr(content, "_MAX_UNPACKED", len(data))
     assert read_files(path).num_rows == 200_000
-    monkeypatch.setattr(content, "_MOST_UNPACKED", len(data) - 1)
+    monkeypatch.setattr(content, "_MAX_UNPACKED", len(data) - 1)
     with pytest.raises(FileError, match=f"bomb.parquet.{ending} unpacks to more than .* bytes: unpack it first"):
         read_files(path)
 

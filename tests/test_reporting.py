@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boostbins import METHODS, ColumnSummary, fit_bins, report
-from boostbins.features import numbers_only
 from boostbins.reporting.facts import column_facts, number, percent
+from boostbins.sources.features import numbers_only
 
 
 def facts_of(column, y=None, max_bins=(63,)):
@@ -34,7 +34,7 @@ def test_bins_and_costs_are_those_of_fit_bins(name):
             bins = fit_bins({"x": column}, method, max_bins, y=y)
             binned = found.facts[0].binned[method, max_bins]
             assert np.array_equal(binned.cuts, bins["x"])
-            assert binned.lost == bins.explained()["lost"][0]
+            assert binned.lost == bins.costs()["lost"][0]
             assert binned.choice == bins.choices.get("x")
 
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from boostbins import Bins
-from boostbins.adapter import Ranges, ranges
-from boostbins.columns import read_table
-from boostbins.represent import for_raw_values, represented
+from boostbins.adapters.stand_ins import for_raw_values, represented
+from boostbins.sources.table import read_table
+from boostbins.summary.ranges import Ranges, ranges_of
 
 xgb = pytest.importorskip("xgboost")
-from boostbins.xgboost import last_thresholds  # noqa: E402
+from boostbins.xgboost.reference import last_thresholds  # noqa: E402
 
 BINS = Bins([[1.0, 2.0], [0.5]], ["tail", "other"])
 
@@ -29,7 +29,7 @@ def data():
 
 def trained(X, y, bins=BINS, **params):
     table = read_table({"tail": X[:, 0], "other": X[:, 1]})
-    extent = ranges(table)
+    extent = ranges_of(table)
     rows = represented(table, bins, extent.low)
     params = {"max_bin": 8, "max_depth": 2, **params}
     model = bytes(xgb.train(params, xgb.QuantileDMatrix(rows, y, max_bin=8), 3).save_raw("json"))

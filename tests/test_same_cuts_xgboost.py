@@ -18,7 +18,8 @@ from scipy import sparse
 from test_data_iter import Batches
 
 import boostbins.xgboost
-from boostbins.xgboost import LIBRARY, QuantileDMatrix, from_native
+from boostbins.xgboost import LIBRARY
+from boostbins.xgboost.dmatrix import QuantileDMatrix, from_native
 
 X, y = mixed_table(800)
 R = np.random.default_rng(2)

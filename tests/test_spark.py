@@ -275,7 +275,7 @@ def fitted(spark, training):
 def test_the_model_is_that_of_one_machine(fitted, training, houses):
     from xgboost.spark import SparkXGBRegressorModel
 
-    from boostbins.xgboost import XGBRegressor
+    from boostbins.xgboost.estimators import XGBRegressor
 
     X, y = houses
     one = XGBRegressor(bin_method="kmeans", n_jobs=1, **OPTIONS).fit(X, y)
@@ -288,7 +288,7 @@ def test_the_model_is_that_of_one_machine(fitted, training, houses):
 
 
 def test_auto_looks_at_the_label(spark, training, houses):
-    from boostbins.xgboost import XGBRegressor
+    from boostbins.xgboost.estimators import XGBRegressor
 
     X, y = houses
     estimator = spark.SparkXGBRegressor(features_col=list(X), num_workers=2, bin_method="auto", **OPTIONS)
@@ -323,7 +323,7 @@ def test_the_model_is_saved_and_loaded_by_xgboost_alone(fitted, training, tmp_pa
 def test_classes_from_vectors_with_weights_and_validation_rows(spark, training, houses):
     from pyspark.ml.feature import VectorAssembler
 
-    from boostbins.xgboost import XGBClassifier
+    from boostbins.xgboost.estimators import XGBClassifier
 
     X, y = houses
     zeros = X.assign(sun=X["sun"].fillna(0.0))

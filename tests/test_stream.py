@@ -25,9 +25,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import csv, feather, parquet
 
-from boostbins import ColumnSummary, TableSummary, chunks, csv_files, fit_bins, stream, summarize, summary
-from boostbins.content import FileError
-from boostbins.summary import MAX_CELLS, GrowingSummary
+from boostbins import ColumnSummary, TableSummary, fit_bins, summarize
+from boostbins.sources import csv as our_csv
+from boostbins.sources import files, stream
+from boostbins.sources.content import FileError
+from boostbins.summary import column as column_module
+from boostbins.summary.column import MAX_CELLS, GrowingSummary
 
 N = 150_000
 
@@ -50,10 +53,10 @@ def bins(table):
 
 @pytest.fixture
 def small_batches(monkeypatch):
-    monkeypatch.setattr(chunks, "_MOST_ROWS", 9_973)
-    monkeypatch.setattr(chunks, "_FEWEST_ROWS", 5_000)
+    monkeypatch.setattr(files, "_MAX_ROWS", 9_973)
+    monkeypatch.setattr(files, "_MIN_ROWS", 5_000)
     monkeypatch.setattr(stream, "_ROWS_TOGETHER", 5_000)
-    monkeypatch.setattr(chunks, "_ROWS_AT_A_VISIT", 15_000)
+    monkeypatch.setattr(files, "_ROWS_AT_A_VISIT", 15_000)
 
 
 def written(table, folder, n_files=3, kind="parquet"):
@@ -108,9 +111,9 @@ def test_files_have_the_cuts_of_memory(table, bins, tmp_path, small_batches, n_t
 
 
 @pytest.mark.parametrize("row_group_size", [997, 40_000, N])
-@pytest.mark.parametrize("batch", [chunks._BATCH, 8 * 30_000], ids=["by column", "larger groups by row"])
+@pytest.mark.parametrize("batch", [files._BATCH, 8 * 30_000], ids=["by column", "larger groups by row"])
 def test_row_groups_of_any_size_have_them(table, bins, tmp_path, monkeypatch, row_group_size, batch):
-    monkeypatch.setattr(chunks, "_BATCH", batch)
+    monkeypatch.setattr(files, "_BATCH", batch)
     parquet.write_table(table, tmp_path / "a.parquet", row_group_size=row_group_size)
     assert fit_bins(tmp_path / "a.parquet") == bins
 
@@ -122,7 +125,7 @@ def test_every_method_has_them(table, tmp_path, small_batches, method):
 
 
 def test_csv_has_the_cuts_of_memory(table, tmp_path, monkeypatch):
-    monkeypatch.setattr(csv_files, "_MOST_BLOCK", 1 << 20)
+    monkeypatch.setattr(our_csv, "_MAX_BLOCK", 1 << 20)
     numbers = table.drop_columns(["small", "flag"])  # whose texts are of other numbers, and truths
     folder = written(numbers, tmp_path / "data", 2, "csv")
     bins = fit_bins(numbers)
@@ -195,7 +198,7 @@ def test_a_growing_summary_is_the_sum_of_its_batches(large, before, after, max_c
         return x, w if n_beside else None, t[:, None] if n_beside == 2 else None
 
     growing = GrowingSummary(max_cells)
-    with patch.object(summary, "_SORTED_ROWS", 0 if large else summary._SORTED_ROWS):
+    with patch.object(column_module, "_SORTED_ROWS", 0 if large else column_module._SORTED_ROWS):
         growing.add(*arrays(before))
     first = ColumnSummary(*arrays(before), max_cells=max_cells)
     assert growing.summary() == first
@@ -323,7 +326,7 @@ def test_a_column_whose_name_is_damaged_is_named(tmp_path, kind):
 
 
 def test_csv_of_texts_among_numbers_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(csv_files, "_MOST_BLOCK", 1 << 12)
+    monkeypatch.setattr(our_csv, "_MAX_BLOCK", 1 << 12)
     rows = [f"{i},{i / 7}" for i in range(2000)]
     (tmp_path / "a.csv").write_text("\n".join(["a,b", *rows, "oops,1"]) + "\n")
     with pytest.raises(FileError, match=r"a\.csv cannot be read as CSV: .*oops.*leave the column out"):
@@ -332,7 +335,7 @@ def test_csv_of_texts_among_numbers_is_named(tmp_path, monkeypatch):
 
 
 def test_whole_numbers_may_become_fractions_and_missing_ones(tmp_path, monkeypatch):
-    monkeypatch.setattr(csv_files, "_MOST_BLOCK", 1 << 12)
+    monkeypatch.setattr(our_csv, "_MAX_BLOCK", 1 << 12)
     a = [*range(3000), 0.5, np.nan]
     b = [np.nan] * 3000 + [1.0, 2.0]
     pd.DataFrame({"a": a, "b": b}).to_csv(tmp_path / "a.csv", index=False)

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boostbins import ColumnSummary
-from boostbins.summary import GrowingSummary
+from boostbins.summary.column import GrowingSummary
 
 LARGE = 300_000  # past the size up to which columns are sorted
 
@@ -98,7 +98,7 @@ def test_weights_count_as_repetitions(x, data):
     weighted, repeated = ColumnSummary(x, weight=times), ColumnSummary(np.repeat(x, times))
     np.testing.assert_array_equal(weighted.points.low, repeated.points.low)
     np.testing.assert_array_equal(weighted.points.weight, repeated.points.weight)
-    assert weighted.apart_weight == repeated.apart_weight
+    assert weighted.special_weights == repeated.special_weights
     if repeated.count:
         q = np.linspace(0, 1, 12)
         np.testing.assert_array_equal(weighted.quantile(q), repeated.quantile(q))

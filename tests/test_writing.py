@@ -12,11 +12,11 @@ import time
 
 import pytest
 
-from boostbins.writing import check_writable, whole_file
+from boostbins._atomic import atomic_write, check_writable
 
 
 def write(path, text="new"):
-    with whole_file(path) as file:
+    with atomic_write(path) as file:
         file.write_text(text)
 
 
@@ -37,7 +37,7 @@ def test_what_takes_the_place_of_a_file_has_its_mode(tmp_path, mode):
     path.touch()
     path.chmod(mode)
     os.utime(path, (0, 0))
-    with whole_file(path) as file:
+    with atomic_write(path) as file:
         assert file.stat().st_mode & 0o777 == 0o600  # nobody else reads it before
         file.write_text("new")
     assert stat.S_IMODE(path.stat().st_mode) == mode
@@ -121,7 +121,7 @@ def test_a_name_that_is_not_utf8(tmp_path):
 
 
 def test_what_killed_writers_left_is_removed_after_a_day(tmp_path):
-    killed = "import os, sys; from boostbins.writing import whole_file\nwith whole_file(sys.argv[1]): os._exit(0)"
+    killed = "import os, sys; from boostbins._atomic import whole_file\nwith whole_file(sys.argv[1]): os._exit(0)"
     for name in ("old", "young"):
         subprocess.run([sys.executable, "-c", killed, tmp_path / "a"], check=True)
         (left,) = set(hidden(tmp_path)) - {".boostbins-old.tmp"}
@@ -140,7 +140,7 @@ def test_what_killed_writers_left_is_removed_after_a_day(tmp_path):
 def test_a_writer_that_lost_its_file_says_so(tmp_path):
     path = tmp_path / "a"
     path.write_text("old")
-    with pytest.raises(FileNotFoundError, match="cannot write .*a: No such file"), whole_file(path) as file:
+    with pytest.raises(FileNotFoundError, match="cannot write .*a: No such file"), atomic_write(path) as file:
         file.unlink()
     assert path.read_text() == "old"
 

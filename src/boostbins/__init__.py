@@ -5,13 +5,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from boostbins.bins import Bins, encode
-    from boostbins.comparison import Comparison, compare
+    from boostbins.comparison.measure import compare
+    from boostbins.comparison.result import Comparison
     from boostbins.fit import fit_bins, summarize
-    from boostbins.methods import METHODS, auto, kmeans, optimal, quantile, supervised, uniform
-    from boostbins.mixing import Choice, hybrid
+    from boostbins.methods import METHODS, auto, supervised
+    from boostbins.methods.choice import Choice
+    from boostbins.methods.density import hybrid
+    from boostbins.methods.unsupervised import kmeans, optimal, quantile, uniform
     from boostbins.reporting import Report, report
-    from boostbins.summary import ColumnSummary
-    from boostbins.table_summary import TableSummary
+    from boostbins.summary.column import ColumnSummary
+    from boostbins.summary.table import TableSummary
     from boostbins.transformer import Binner
 
 __all__ = [
@@ -44,10 +47,10 @@ _MODULES = {
     "comparison": ("Comparison", "compare"),
     "fit": ("fit_bins", "summarize"),
     "methods": ("METHODS", "auto", "kmeans", "optimal", "quantile", "supervised", "uniform"),
-    "mixing": ("Choice", "hybrid"),
+    "methods.density": ("Choice", "hybrid"),
     "reporting": ("Report", "report"),
-    "summary": ("ColumnSummary",),
-    "table_summary": ("TableSummary",),
+    "summary.column": ("ColumnSummary",),
+    "summary.table": ("TableSummary",),
     "transformer": ("Binner",),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}

@@ -14,14 +14,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from boostbins import _core
-from boostbins.columns import ROWS_AT_ONCE, SparseColumn, read_table, summarize_column
-from boostbins.inputs import Floats, checked_weight, real_numbers
+from boostbins._atomic import atomic_write
+from boostbins._threads import cached_property, map_threads
 from boostbins.methods import MAX_BINS
-from boostbins.mixing import Choice
-from boostbins.stats import BinStats, bin_rows, bin_stats, cost_row, frame_of
-from boostbins.summary import halfway
-from boostbins.threads import cached_property, each
-from boostbins.writing import whole_file
+from boostbins.methods.choice import Choice
+from boostbins.sources.table import ROWS_AT_ONCE, SparseColumn, read_table
+from boostbins.sources.values import Floats, checked_weight, real_numbers
+from boostbins.summary.column import halfway
+from boostbins.summary.stats import BinStats, bin_rows, bin_stats, cost_row, frame_of
+from boostbins.summary.table import summarize_column
 
 Codes: TypeAlias = NDArray[np.uint8] | NDArray[np.uint16]
 
@@ -212,7 +213,7 @@ class Bins:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the JSON to a file: whole, or not at all."""
-        with whole_file(path) as file:
+        with atomic_write(path) as file:
             file.write_text(self.to_json(), encoding="utf-8")
 
     @classmethod
@@ -268,7 +269,7 @@ class Bins:
             return None
 
         if not table.in_memory:
-            each(encode_column, range(len(table)), n_threads)
+            map_threads(encode_column, range(len(table)), n_threads)
             return codes
         for first in range(0, len(table), _ENCODERS):
             encoders = {i: encoder(i) for i in range(first, min(first + _ENCODERS, len(table)))}
@@ -280,7 +281,7 @@ class Bins:
                     assert not isinstance(column, SparseColumn)
                     one.encode(column[rows], codes[rows, i])
 
-            each(encode_rows, range(0, table.n_rows, ROWS_AT_ONCE), n_threads)
+            map_threads(encode_rows, range(0, table.n_rows, ROWS_AT_ONCE), n_threads)
         return codes
 
     def _empty_codes(self, shape: tuple[int, ...], order: Literal["C", "F"] = "C") -> Codes:
@@ -358,7 +359,7 @@ class Bins:
         parts = [bin_rows(self.names[i], self.cuts[i], self._stats(i), self.missing_code) for i in chosen]
         return frame_of([row for part in parts for row in part])
 
-    def explained(self) -> Any:
+    def costs(self) -> Any:
         """Return what binning costs, as a frame with a row per column.
 
         `lost` is the part of the column's variance that lies within bins, which no tree can see any more (0:

@@ -19,12 +19,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from boostbins._atomic import atomic_write
+from boostbins._threads import map_threads
 from boostbins.bins import Bins
-from boostbins.columns import SparseColumn, Table
-from boostbins.inputs import Targets
 from boostbins.methods import METHODS, Method
-from boostbins.threads import each
-from boostbins.writing import whole_file
+from boostbins.sources.table import SparseColumn, Table
+from boostbins.sources.values import Targets
 
 BinCache: TypeAlias = str | os.PathLike[str] | None
 
@@ -39,7 +39,7 @@ _guard = threading.Lock()
 def cached_bins(
     cache: BinCache,
     table: Table,
-    beside: Sequence[Targets | None],
+    per_row: Sequence[Targets | None],
     method: Method,
     request: Sequence[Any],
     find: Callable[[], Bins],
@@ -69,14 +69,14 @@ def cached_bins(
         if name is None and not isinstance(method, types.FunctionType):
             return find()  # an object may change and stay itself
         # A function of the user's is known by its identity; the key keeps it alive.
-        return _from_memory((_content_key(table, beside, name, request, n_threads), None if name else method), find)
+        return _from_memory((_content_key(table, per_row, name, request, n_threads), None if name else method), find)
     folder = _checked_folder(cache)
     if name is None:
         raise ValueError(
             f"bin_cache={os.fspath(folder)!r} cannot tell whether {method!r} is still the same function in another "
             f"process: use bin_cache='memory', a method by name, or functools.partial of one of boostbins'"
         )
-    return _from_folder(folder, _content_key(table, beside, name, request, n_threads), find, suits)
+    return _from_folder(folder, _content_key(table, per_row, name, request, n_threads), find, suits)
 
 
 def _from_memory(key: tuple[str, Any], find: Callable[[], Bins]) -> Bins:
@@ -117,7 +117,7 @@ def _from_folder(folder: Path, key: str, find: Callable[[], Bins], suits: Callab
         return kept
     bins = find()
     try:
-        with whole_file(path) as file:
+        with atomic_write(path) as file:
             file.write_text(bins.to_json_with({"key": key}), encoding="utf-8")
     except OSError as error:
         warnings.warn(f"bin_cache: {path} could not be written ({error}); the bins are not kept", stacklevel=2)
@@ -160,13 +160,13 @@ def _name_of(method: Method) -> str | None:
 
 
 def _content_key(
-    table: Table, beside: Sequence[Targets | None], method: str | None, request: Sequence[Any], n_threads: int | None
+    table: Table, per_row: Sequence[Targets | None], method: str | None, request: Sequence[Any], n_threads: int | None
 ) -> str:
     said = [_KIND, table.names, table.n_rows, method, *request]
     sha = hashlib.sha256(repr(said).encode(errors="surrogatepass"))
-    for digest in each(lambda i: _column_digest(table, i), range(len(table)), n_threads):
+    for digest in map_threads(lambda i: _column_digest(table, i), range(len(table)), n_threads):
         sha.update(digest)
-    for numbers in beside:
+    for numbers in per_row:
         sha.update(b"none" if numbers is None else _array_digest(numbers))
     return sha.hexdigest()
 

@@ -23,28 +23,26 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from boostbins.adapter import (
+from boostbins.adapters.features import as_array, feature_table
+from boostbins.adapters.library import Library
+from boostbins.adapters.params import (
+    BINNING_PARAMS,
     DEFAULT,
-    FLAGS,
-    IN_FLOAT32,
     BinMethod,
+    BinningMixin,
     Default,
-    Flagged,
-    Library,
-    as_array,
-    checked_flag,
+    check_binning_params,
     cuts_are_ours,
-    feature_table,
-    ranges,
-    requested_bins,
     threads_of,
-    with_flag,
+    with_binning_params,
 )
+from boostbins.adapters.requested import FLOAT32, requested_bins
 from boostbins.bins import Bins
 from boostbins.cache import BinCache
-from boostbins.columns import as_float32, is_sparse
-from boostbins.inputs import Floats
 from boostbins.methods import MAX_BINS
+from boostbins.sources.table import as_float32, is_sparse
+from boostbins.sources.values import Floats
+from boostbins.summary.ranges import ranges_of
 
 LIBRARY = Library("CatBoost", "catboost", "catboost", oldest="1.2.5", newest="1.2.10", below="2")
 try:
@@ -110,18 +108,18 @@ class Pool(cb.Pool):
         task_type: str | None = None,
         **kwargs: Any,
     ) -> None:
-        checked_flag(bin_method, bin_cache)
+        check_binning_params(bin_method, bin_cache)
         super().__init__(data, label, *args, **kwargs)
         self.bins_: Bins | None = None
         if cuts_are_ours(bin_method, _obstacle(self, data) or _obstacle_to_quantizing(self)):
             options = {"border_count": border_count, "nan_mode": nan_mode, "task_type": task_type}
             given = inspect.signature(cb.Pool.__init__).bind(self, data, label, *args, **kwargs).arguments
             n_threads = threads_of(given.get("thread_count"))
-            flags = {"bin_method": bin_method, "bin_cache": bin_cache, "total_bins": total_bins}
+            binning_params = {"bin_method": bin_method, "bin_cache": bin_cache, "total_bins": total_bins}
             rows = _Rows(data, given.get("weight"), label) if _is_made_of(self, data) else _rows_in(self)
-            borders = _borders(self, rows, flags, options, n_threads)
+            borders = _borders(self, rows, binning_params, options, n_threads)
             borders.quantize(self, options)
-            self.bins_, self._places, self._bin_method = borders.bins, borders.places, bin_method
+            self.bins_, self._feature_indices, self._bin_method = borders.bins, borders.feature_indices, bin_method
 
 
 def from_native(pool: cb.Pool) -> Bins:
@@ -134,9 +132,9 @@ def from_native(pool: cb.Pool) -> Bins:
         raise ValueError("pool has no cuts yet: quantize it first, e.g. with pool.quantize()")
     used = _native_cuts(pool)
     if isinstance(pool, Pool) and pool.bins_ is not None:
-        return Bins([used.get(place, []) for place in pool._places], pool.bins_.names)
+        return Bins([used.get(index, []) for index in pool._feature_indices], pool.bins_.names)
     names = pool.get_feature_names()
-    return Bins(used.values(), [names[place] or f"x{place}" for place in used])
+    return Bins(used.values(), [names[index] or f"x{index}" for index in used])
 
 
 @dataclass(frozen=True)
@@ -144,7 +142,7 @@ class _Borders:
     """The cuts in CatBoost's form."""
 
     bins: Bins
-    places: tuple[int, ...]
+    feature_indices: tuple[int, ...]
     file: str  # a line for each border, with the place of the feature
     nan_mode: str
 
@@ -156,9 +154,9 @@ class _Borders:
             path.write_text(self.file)
             yield str(path)
 
-    def without(self, places: Iterable[int]) -> _Borders:
+    def without(self, feature_indices: Iterable[int]) -> _Borders:
         """Return the same cuts without the borders of some features."""
-        left_out = {str(place) for place in places}
+        left_out = {str(index) for index in feature_indices}
         lines = self.file.splitlines(keepends=True)
         return replace(self, file="".join(line for line in lines if line.split("\t")[0] not in left_out))
 
@@ -166,7 +164,9 @@ class _Borders:
         """Quantize a pool, and prove it."""
         with self.written() as path:
             pool.quantize(input_borders=path, nan_mode=self.nan_mode, task_type=params.get("task_type"))
-        LIBRARY.compare(dict(zip(self.places, self.bins.cuts, strict=True)), _native_cuts(pool), self.bins.names)
+        LIBRARY.compare(
+            dict(zip(self.feature_indices, self.bins.cuts, strict=True)), _native_cuts(pool), self.bins.names
+        )
 
 
 # ---- what a pool holds
@@ -241,11 +241,11 @@ def _obstacle_to_quantizing(pool: cb.Pool) -> str:
     return ""
 
 
-def _places_of(features: Iterable[int | str], pool: cb.Pool) -> list[int]:
+def _feature_indices_of(features: Iterable[int | str], pool: cb.Pool) -> list[int]:
     """Return the places of features that CatBoost takes by place or name, or from one to another: "2-5"."""
     names = pool.get_feature_names()
 
-    def places(feature: str) -> Iterable[int]:
+    def feature_indices(feature: str) -> Iterable[int]:
         if feature.isdigit():
             return [int(feature)]
         if feature in names:
@@ -253,31 +253,33 @@ def _places_of(features: Iterable[int | str], pool: cb.Pool) -> list[int]:
         first, _, last = feature.partition("-")
         if not last:
             raise ValueError(f"ignored_features has {feature!r}, which is no feature of X")
-        return range(min(places(first)), max(places(last)) + 1)
+        return range(min(feature_indices(first)), max(feature_indices(last)) + 1)
 
-    return sorted({place for feature in features for place in places(str(feature))})
+    return sorted({index for feature in features for index in feature_indices(str(feature))})
 
 
-def _blanked(X: Any, places: Iterable[int]) -> Any:
+def _blanked(X: Any, feature_indices: Iterable[int]) -> Any:
     """Return a table with zeros in some columns, which CatBoost then ignores as constant."""
     X = np.array(X, object) if isinstance(X, list) else as_array(X)
     if is_sparse(X):
         blank = X.tocsc(copy=True)
-        for place in places:
-            blank.data[blank.indptr[place] : blank.indptr[place + 1]] = 0
+        for index in feature_indices:
+            blank.data[blank.indptr[index] : blank.indptr[index + 1]] = 0
         blank.eliminate_zeros()
         return blank
     if hasattr(X, "isetitem"):
         X = X.copy(deep=False)
-        for place in places:
-            X.isetitem(place, 0)
+        for index in feature_indices:
+            X.isetitem(index, 0)
         return X
     if hasattr(X, "with_columns"):
         import narwhals as nw
 
-        return nw.from_native(X).with_columns(nw.lit(0).alias(X.columns[place]) for place in places).to_native()
+        return (
+            nw.from_native(X).with_columns(nw.lit(0).alias(X.columns[index]) for index in feature_indices).to_native()
+        )
     X = np.array(X)
-    X[:, list(places)] = 0
+    X[:, list(feature_indices)] = 0
     return X
 
 
@@ -293,7 +295,7 @@ def _has_probabilities(params: Mapping[str, Any]) -> bool:
 def _borders(
     pool: cb.Pool,
     rows: _Rows,
-    flags: Mapping[str, Any],
+    binning_params: Mapping[str, Any],
     params: Mapping[str, Any],
     n_threads: int | None,
     n_classes: int | None = None,
@@ -309,33 +311,33 @@ def _borders(
         data, others = _by_name(data.num_feature_names, values), []
     if isinstance(data, list) and others:
         data = np.array(data, object)  # a cell may be a list itself
-    table = feature_table(data, others).seen(as_float32)
-    extent = ranges(table, n_threads)
+    table = feature_table(data, others).map(as_float32)
+    ranges = ranges_of(table, n_threads)
     bins = requested_bins(
-        flags["bin_method"],
+        binning_params["bin_method"],
         table,
-        [min(max(int(border_count + 1 - missing), 2), MAX_BINS) for missing in extent.missing],
+        [min(max(int(border_count + 1 - missing), 2), MAX_BINS) for missing in ranges.missing],
         sample_weight=rows.weight,
         label=rows.label,
         n_classes=n_classes,
-        bin_cache=flags["bin_cache"],
-        total_bins=flags["total_bins"],
-        rule=IN_FLOAT32,
+        bin_cache=binning_params["bin_cache"],
+        total_bins=binning_params["total_bins"],
+        cut_format=FLOAT32,
         limit=f"border_count={border_count}",
         n_threads=n_threads,
     )
-    if nan_mode == "Forbidden" and extent.missing.any():
-        name = table.names[int(np.argmax(extent.missing))]
+    if nan_mode == "Forbidden" and ranges.missing.any():
+        name = table.names[int(np.argmax(ranges.missing))]
         raise ValueError(f"nan_mode='Forbidden', and column {name!r} has missing values: fill them, or use 'Min'")
     lines = []
-    for place, cuts, low, high, missing in zip(table.places, bins.cuts, *extent, strict=True):
+    for index, cuts, low, high, missing in zip(table.feature_indices, bins.cuts, *ranges, strict=True):
         borders, mark = cuts.tolist(), ""
         if missing:
             borders, mark = [*borders, _GREATEST if nan_mode == "Max" else -_GREATEST], f"\t{nan_mode}"
         if not borders and low != high:
             borders = [_GREATEST]  # without any, CatBoost would make borders of its own
-        lines += [f"{place}\t{border!r}{mark}\n" for border in sorted(borders)]
-    return _Borders(bins, table.places, "".join(lines), nan_mode)
+        lines += [f"{index}\t{border!r}{mark}\n" for border in sorted(borders)]
+    return _Borders(bins, table.feature_indices, "".join(lines), nan_mode)
 
 
 def _border_count(params: Mapping[str, Any]) -> int:
@@ -349,7 +351,7 @@ def _border_count(params: Mapping[str, Any]) -> int:
     return int(count)
 
 
-def _refuse_other_cuts(eval_sets: Iterable[cb.Pool], places: Sequence[int], bins: Bins) -> None:
+def _refuse_other_cuts(eval_sets: Iterable[cb.Pool], feature_indices: Sequence[int], bins: Bins) -> None:
     """Refuse quantized validation sets with cuts, or numbers of categories, of their own: CatBoost would not notice."""
     for pool in eval_sets:
         if pool.is_quantized() and pool.get_cat_feature_indices():
@@ -358,7 +360,7 @@ def _refuse_other_cuts(eval_sets: Iterable[cb.Pool], places: Sequence[int], bins
                 "of X: give (X, y), or a catboost.Pool that is not quantized"
             )
         used = _native_cuts(pool) if pool.is_quantized() else None
-        if used is not None and not all(map(np.array_equal, (used.get(p, ()) for p in places), bins.cuts)):
+        if used is not None and not all(map(np.array_equal, (used.get(p, ()) for p in feature_indices), bins.cuts)):
             raise ValueError(
                 "eval_set has cuts of its own, which CatBoost would take for those of X: give (X, y), or a "
                 "catboost.Pool that is not quantized"
@@ -371,16 +373,16 @@ def _native_cuts(pool: cb.Pool) -> dict[int, Floats]:
         pool.save_quantization_borders(str(path))
         lines = [line.split("\t") for line in path.read_text().splitlines()]
     found: dict[int, list[np.float32]] = {}
-    for place, border, *_ in lines:
-        found.setdefault(int(place), []).append(np.float32(border))
-    cuts = {place: np.array(borders, np.float64) + 0.0 for place, borders in sorted(found.items())}
-    return {place: borders[np.abs(borders) < _GREATEST] for place, borders in cuts.items()}
+    for index, border, *_ in lines:
+        found.setdefault(int(index), []).append(np.float32(border))
+    cuts = {index: np.array(borders, np.float64) + 0.0 for index, borders in sorted(found.items())}
+    return {index: borders[np.abs(borders) < _GREATEST] for index, borders in cuts.items()}
 
 
 # ---- the estimators
 
 
-class _Flag(Flagged):
+class _Binned(BinningMixin):
     """Stands before a class of CatBoost's: quantizes the training pool, and keeps the flag among the parameters."""
 
     def _prepare_train_params(self, X: Any = None, y: Any = None, **kwargs: Any) -> Any:
@@ -405,7 +407,7 @@ class _Flag(Flagged):
         if self._quantizes(prepared):
             return _obstacle_to_quantizing(pool)
         try:
-            ignored = _places_of(params.get("ignored_features") or (), pool)
+            ignored = _feature_indices_of(params.get("ignored_features") or (), pool)
         except ValueError as error:
             return f"{error}: give the places or names of the features"
         if (ignored and isinstance(X, cb.FeaturesData)) or set(ignored) & {*pool.get_embedding_feature_indices()}:
@@ -424,7 +426,7 @@ class _Flag(Flagged):
         params, pool = prepared["params"], prepared["train_pool"]
         if isinstance(X, Pool) and X.bins_ is not None:
             self.bins_ = X.bins_
-            _refuse_other_cuts(prepared["eval_sets"], X._places, X.bins_)
+            _refuse_other_cuts(prepared["eval_sets"], X._feature_indices, X.bins_)
             return prepared
         as_given = _is_made_of(pool, X) and not params.get("eval_fraction")
         rows = _Rows(X, kwargs.get("sample_weight"), y) if as_given else _rows_in(pool)
@@ -435,14 +437,14 @@ class _Flag(Flagged):
             if label.ndim == 1 or label.shape[1] == 1:
                 classes, label = np.unique(label, return_inverse=True)
                 n_classes, label = len(classes), label.reshape(-1)
-        borders = _borders(pool, rows._replace(label=label), self._flags(), params, n_threads, n_classes)
-        _refuse_other_cuts(prepared["eval_sets"], borders.places, borders.bins)
+        borders = _borders(pool, rows._replace(label=label), self._binning_params(), params, n_threads, n_classes)
+        _refuse_other_cuts(prepared["eval_sets"], borders.feature_indices, borders.bins)
         if self._quantizes(prepared):
             if isinstance(X, cb.Pool):  # not the user's own
                 prepared["train_pool"] = pool = pool.slice(np.arange(pool.num_row()))
             borders.quantize(pool, params)
         else:
-            if ignored := _places_of(params.get("ignored_features") or (), pool):
+            if ignored := _feature_indices_of(params.get("ignored_features") or (), pool):
                 borders = borders.without(ignored)
                 prepared = super()._prepare_train_params(_blanked(X, ignored), y, **kwargs)  # type: ignore[misc]
             self._borders_to_train_on = borders
@@ -460,9 +462,9 @@ class _Flag(Flagged):
             super()._train(train_pool, test_pool, params, allow_clear_pool, init_model)  # type: ignore[misc]
         used = self.get_borders()  # type: ignore[attr-defined]
         before = {} if init_model is None else init_model.get_borders()
-        for place, name, cuts in zip(borders.places, borders.bins.names, borders.bins.cuts, strict=True):
-            new = np.setdiff1d(used[place], [*before.get(place, []), -_GREATEST, _GREATEST])
-            LIBRARY.compare({place: cuts[np.isin(cuts, new)]}, {place: new}, [name])
+        for index, name, cuts in zip(borders.feature_indices, borders.bins.names, borders.bins.cuts, strict=True):
+            new = np.setdiff1d(used[index], [*before.get(index, []), -_GREATEST, _GREATEST])
+            LIBRARY.compare({index: cuts[np.isin(cuts, new)]}, {index: new}, [name])
 
     def _tune_hyperparams(self, *args: Any, **kwargs: Any) -> Any:
         asked = self.bin_method
@@ -491,36 +493,36 @@ class _Flag(Flagged):
 
     # CatBoost keeps its parameters in a dict that goes to its core as a whole: the flag stays out of it.
 
-    def _flags(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in FLAGS}
+    def _binning_params(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in BINNING_PARAMS}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return all parameters."""
-        return {**super().get_params(deep=deep), **self._flags()}  # type: ignore[misc]
+        return {**super().get_params(deep=deep), **self._binning_params()}  # type: ignore[misc]
 
     def get_param(self, key: str) -> Any:
         """Return a parameter."""
-        return getattr(self, key) if key in FLAGS else super().get_param(key)  # type: ignore[misc]
+        return getattr(self, key) if key in BINNING_PARAMS else super().get_param(key)  # type: ignore[misc]
 
     def set_params(self, **params: Any) -> Any:
         """Set parameters."""
-        flags = {key: params.pop(key) for key in FLAGS if key in params}
+        binning_params = {key: params.pop(key) for key in BINNING_PARAMS if key in params}
         super().set_params(**params)  # type: ignore[misc]
-        for name, value in flags.items():
+        for name, value in binning_params.items():
             setattr(self, name, value)
         return self
 
     def __repr__(self) -> str:
-        said = {key: value for key, value in self._flags().items() if key == "bin_method" or value is not None}
+        said = {key: value for key, value in self._binning_params().items() if key == "bin_method" or value is not None}
         params = {**super().get_params(), **said}  # type: ignore[misc]
         return f"{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in sorted(params.items()))})"
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = {key: vars(self)[key] for key in (*FLAGS, "bins_") if key in vars(self)}
+        kept = {key: vars(self)[key] for key in (*BINNING_PARAMS, "bins_") if key in vars(self)}
         return {**super().__getstate__(), "__boostbins": kept}  # type: ignore[dict-item]
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        kept = state.pop("__boostbins", dict.fromkeys(FLAGS))
+        kept = state.pop("__boostbins", dict.fromkeys(BINNING_PARAMS))
         super().__setstate__(state)  # type: ignore[misc]
         vars(self).update(kept)
 
@@ -531,16 +533,16 @@ class _Flag(Flagged):
         return plain
 
 
-@with_flag("`border_count` is the number of bins less one")
-class CatBoostRegressor(_Flag, cb.CatBoostRegressor):
+@with_binning_params("`border_count` is the number of bins less one")
+class CatBoostRegressor(_Binned, cb.CatBoostRegressor):
     """`catboost.CatBoostRegressor` with cuts by `bin_method`."""
 
 
-@with_flag("`border_count` is the number of bins less one")
-class CatBoostClassifier(_Flag, cb.CatBoostClassifier):
+@with_binning_params("`border_count` is the number of bins less one")
+class CatBoostClassifier(_Binned, cb.CatBoostClassifier):
     """`catboost.CatBoostClassifier` with cuts by `bin_method`."""
 
 
-@with_flag("`border_count` is the number of bins less one")
-class CatBoostRanker(_Flag, cb.CatBoostRanker):
+@with_binning_params("`border_count` is the number of bins less one")
+class CatBoostRanker(_Binned, cb.CatBoostRanker):
     """`catboost.CatBoostRanker` with cuts by `bin_method`."""

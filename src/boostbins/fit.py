@@ -8,36 +8,36 @@ from typing import Any
 
 import numpy as np
 
+from boostbins._threads import WORTH_THREADS, Progress, checked_threads, map_threads
 from boostbins.bins import Bins
-from boostbins.chunks import as_table
-from boostbins.columns import NonNumeric, Table, read_table, summarize_column
-from boostbins.inputs import Floats, Targets, checked_target, numbers_or_classes, positive_weight
 from boostbins.methods import MAX_BINS, MIN_BINS, Method, find_chosen, method_named
-from boostbins.mixing import Choice, worth
-from boostbins.stats import BinStats, bin_stats
-from boostbins.stream import (
-    RowNumbers,
+from boostbins.methods.budget import allocate_bins, bin_value, distinct_bins
+from boostbins.methods.choice import Choice
+from boostbins.sources.files import as_table
+from boostbins.sources.stream import (
+    PerRow,
     Stream,
     check_names,
     open_stream,
     peeked,
     selected,
-    summarize_stream,
-    taken_apart,
+    split_columns,
 )
-from boostbins.summary import MAX_CELLS, ColumnSummary, checked_max_cells
-from boostbins.table_summary import TableSummary, summarize_table
-from boostbins.threads import WORTH_THREADS, Progress, checked_threads, each
+from boostbins.sources.table import NonNumeric, Table, read_table
+from boostbins.sources.values import Floats, Targets, checked_target, numbers_or_classes, positive_weight
+from boostbins.summary.column import MAX_CELLS, ColumnSummary, checked_max_cells
+from boostbins.summary.stats import BinStats, bin_stats
+from boostbins.summary.table import TableSummary, summarize_column, summarize_stream, summarize_table
 
 
 def fit_bins(
     X: Any,
     method: str | Method = "kmeans",
     max_bins: int | Sequence[int] | Mapping[str, int] = 255,
-    sample_weight: RowNumbers = None,
+    sample_weight: PerRow = None,
     n_threads: int | None = None,
     *,
-    y: RowNumbers = None,
+    y: PerRow = None,
     columns: Sequence[str] | None = None,
     total_bins: int | None = None,
     exact: bool = False,
@@ -100,9 +100,9 @@ def fit_bins(
             _chosen(source, columns), find, max_bins, total_bins=total_bins, exact=exact, n_threads=n_threads
         )
     if isinstance(source, Stream):
-        beside = {"sample_weight": sample_weight, "y": y}
+        per_row = {"sample_weight": sample_weight, "y": y}
         names, batches = peeked(
-            source.batches(columns, beside, non_numeric=non_numeric, dates_as_numbers=dates_as_numbers, by_column=True)
+            source.batches(columns, per_row, non_numeric=non_numeric, dates_as_numbers=dates_as_numbers, by_column=True)
         )
         _check_some(names)
         max_cells = None if exact else max(cells_for(n) for n in checked_max_bins(max_bins, names))
@@ -110,7 +110,7 @@ def fit_bins(
             batches, max_cells=max_cells, n_threads=n_threads, progress=progress, size=source.size
         )
         return fit_summary(summary, find, max_bins, total_bins=total_bins, exact=exact, n_threads=n_threads)
-    source, sample_weight, y = _taken_apart(source, columns, sample_weight, y)
+    source, sample_weight, y = _split_columns(source, columns, sample_weight, y)
     table = read_table(source, non_numeric=non_numeric, dates_as_numbers=dates_as_numbers)
     _check_some(table.names)
     budgets = checked_max_bins(max_bins, table.names)
@@ -121,10 +121,10 @@ def fit_bins(
 
 def summarize(
     X: Any,
-    sample_weight: RowNumbers = None,
+    sample_weight: PerRow = None,
     n_threads: int | None = None,
     *,
-    y: RowNumbers = None,
+    y: PerRow = None,
     columns: Sequence[str] | None = None,
     max_cells: int | None = MAX_CELLS,
     non_numeric: NonNumeric = "error",
@@ -155,12 +155,12 @@ def summarize(
     if isinstance(source, TableSummary):
         return _chosen(source, columns)
     if isinstance(source, Stream):
-        beside = {"sample_weight": sample_weight, "y": y}
+        per_row = {"sample_weight": sample_weight, "y": y}
         batches = source.batches(
-            columns, beside, non_numeric=non_numeric, dates_as_numbers=dates_as_numbers, by_column=True
+            columns, per_row, non_numeric=non_numeric, dates_as_numbers=dates_as_numbers, by_column=True
         )
         return summarize_stream(batches, max_cells=max_cells, n_threads=n_threads, progress=progress, size=source.size)
-    source, sample_weight, y = _taken_apart(source, columns, sample_weight, y)
+    source, sample_weight, y = _split_columns(source, columns, sample_weight, y)
     table = read_table(source, non_numeric=non_numeric, dates_as_numbers=dates_as_numbers)
     weight = None if sample_weight is None else positive_weight(sample_weight, table.n_rows, "sample_weight")
     target = None if y is None else checked_target(y, table.n_rows, "y")  # texts of two parts may be other classes
@@ -175,7 +175,7 @@ def fit_summary(
     total_bins: int | None = None,
     exact: bool = False,
     n_threads: int | None = None,
-    settle: Callable[[int, Floats], Floats] = lambda column, cuts: cuts,
+    to_native: Callable[[int, Floats], Floats] = lambda column, cuts: cuts,
 ) -> Bins:
     """Return bins for every column of a summary.
 
@@ -198,7 +198,7 @@ def fit_summary(
     def summary_of(i: int) -> ColumnSummary:
         return _as_coarse(summary.columns[i], None if exact else cells_for(budgets[i]))
 
-    return _cut(summary_of, summary.names, method, budgets, total_bins, settle, n_threads)
+    return _cut(summary_of, summary.names, method, budgets, total_bins, to_native, n_threads)
 
 
 def _cut(
@@ -207,69 +207,26 @@ def _cut(
     method: Method,
     budgets: Sequence[int],
     total_bins: int | None,
-    settle: Callable[[int, Floats], Floats],
+    to_native: Callable[[int, Floats], Floats],
     n_threads: int | None,
 ) -> Bins:
     """Return the bins of all columns, whose summaries are made, or had, one at a time: all, to share a total."""
     columns = range(len(names))
     if total_bins is not None and names:
-        held = each(summary_of, columns, n_threads)
+        held = map_threads(summary_of, columns, n_threads)
         summary_of = held.__getitem__
-        budgets = shared_bins(total_bins, [distinct_bins(held[i], budgets[i]) for i in columns],
-                              each(lambda i: worth(held[i]), columns, n_threads))  # fmt: skip
+        budgets = allocate_bins(total_bins, [distinct_bins(held[i], budgets[i]) for i in columns],
+                              map_threads(lambda i: bin_value(held[i]), columns, n_threads))  # fmt: skip
 
     def fit_column(i: int) -> tuple[Floats, BinStats, Choice | None]:
         summary = summary_of(i)
         found, choice = find_chosen(summary, method, budgets[i])
-        cuts = settle(i, found)
+        cuts = to_native(i, found)
         return cuts, bin_stats(summary, cuts), choice
 
-    fitted = each(fit_column, columns, n_threads)
+    fitted = map_threads(fit_column, columns, n_threads)
     cuts, stats, choices = zip(*fitted, strict=True) if fitted else ((), (), ())
     return Bins(cuts, names, stats, choices)
-
-
-def distinct_bins(summary: ColumnSummary, max_bins: int) -> int:
-    """Return the number of bins that a column can use, of so many."""
-    return max(min(max_bins, summary.n_cells) if summary.is_exact else max_bins, MIN_BINS)
-
-
-def shared_bins(total: int, most: Sequence[int], worths: Sequence[float]) -> list[int]:
-    """Return how many bins each column gets of a total: half of them evenly, half by worth, to each what it can use.
-
-    >>> shared_bins(100, [255, 255, 10], [3.0, 1.0, 1.0])
-    [57, 33, 10]
-    """
-    checked_total(total, len(most))
-    limit, worth_of = np.array(most, np.float64), np.array(worths)
-    if limit.sum() <= total:
-        return list(most)
-    share = np.full(len(most), 1 / len(most))
-    if worth_of.sum() > 0:
-        share = (share + worth_of / worth_of.sum()) / 2
-    low, high = 0.0, float((limit / share).max())  # of how much the shares are of, where each gets what it can use
-    for _ in range(100):
-        middle = (low + high) / 2
-        fits = np.clip(middle * share, MIN_BINS, limit).sum() <= total
-        low, high = (middle, high) if fits else (low, middle)
-    bins = np.clip(low * share, MIN_BINS, limit)
-    whole = np.floor(bins).astype(int)
-    most_left = np.argsort(whole - bins, kind="stable")
-    most_left = most_left[whole[most_left] < limit[most_left]]
-    whole[most_left[: int(total - whole.sum())]] += 1
-    return [int(n) for n in whole]
-
-
-def checked_total(total: int, n_columns: int, taken: int = 0, taken_for: str = "") -> int:
-    """Return a total of bins that has some for each column, beside those that are taken."""
-    is_whole = isinstance(total, int | np.integer) and not isinstance(total, bool)
-    if not is_whole or total < MIN_BINS * n_columns + taken:
-        also = f" and {taken}{taken_for}" if taken else ""
-        raise ValueError(
-            f"total_bins must be a whole number, at least {MIN_BINS} for each of {n_columns} columns{also}, "
-            f"got {total!r}"
-        )
-    return total
 
 
 def cells_for(max_bins: int) -> int:
@@ -291,15 +248,15 @@ def _opened(X: Any, columns: Sequence[str] | None) -> Any:
     return X if stream is None else stream
 
 
-def _taken_apart(
-    X: Any, columns: Sequence[str] | None, sample_weight: RowNumbers, y: RowNumbers
-) -> tuple[Any, RowNumbers, RowNumbers]:
+def _split_columns(
+    X: Any, columns: Sequence[str] | None, sample_weight: PerRow, y: PerRow
+) -> tuple[Any, PerRow, PerRow]:
     """Return the columns to be cut of a table in memory, and the weights and targets that may be columns of it."""
-    beside = {"sample_weight": sample_weight, "y": y}
-    named = {argument: value for argument, value in beside.items() if isinstance(value, str)}
+    per_row = {"sample_weight": sample_weight, "y": y}
+    named = {argument: value for argument, value in per_row.items() if isinstance(value, str)}
     if named or columns is not None:
         X = as_table(X)
-    X, values = taken_apart(X, named, texts=["y"])
+    X, values = split_columns(X, named, texts=["y"])
     if columns is not None:
         X = selected(X, [name for name in columns if name not in named.values()])
     return X, values.get("sample_weight", sample_weight), values.get("y", y)
@@ -328,7 +285,7 @@ def fit_table(
     total_bins: int | None = None,
     exact: bool = False,
     n_threads: int | None = None,
-    settle: Callable[[int, Floats], Floats] = lambda column, cuts: cuts,
+    to_native: Callable[[int, Floats], Floats] = lambda column, cuts: cuts,
 ) -> Bins:
     """Return bins for every column of a table; all is checked already.
 
@@ -340,7 +297,7 @@ def fit_table(
 
     threads = checked_threads(n_threads)
     threads = threads if table.n_rows >= WORTH_THREADS else 1
-    return _cut(summary_of, table.names, method, budgets, total_bins, settle, threads)
+    return _cut(summary_of, table.names, method, budgets, total_bins, to_native, threads)
 
 
 def checked_max_bins(max_bins: int | Sequence[int] | Mapping[str, int], names: Sequence[str]) -> list[int]:

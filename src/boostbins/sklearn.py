@@ -14,10 +14,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from boostbins.adapter import FLAGS, Flagged, Library, feature_table, requested_bins, with_flag
+from boostbins.adapters.features import feature_table
+from boostbins.adapters.library import Library
+from boostbins.adapters.params import BINNING_PARAMS, BinningMixin, with_binning_params
+from boostbins.adapters.requested import requested_bins
 from boostbins.bins import Bins
-from boostbins.columns import is_sparse
-from boostbins.inputs import Floats
+from boostbins.sources.table import is_sparse
+from boostbins.sources.values import Floats
 
 LIBRARY = Library("scikit-learn", "sklearn", "scikit-learn", oldest="1.5.2", newest="1.9.1", below="2")
 try:
@@ -65,7 +68,7 @@ def _names_of_columns(model: Any) -> list[str]:
     return [*np.asarray(names)[categorical].tolist(), *np.asarray(names)[~categorical].tolist()]
 
 
-class _HistogramFlag(Flagged):
+class _BinnedHistogram(BinningMixin):
     """Stands before a histogram estimator: fills its bin mapper."""
 
     def _finalize_sample_weight(self, sample_weight: Any, y: Any) -> Any:
@@ -98,7 +101,7 @@ class _HistogramFlag(Flagged):
             total_bins=model.total_bins,
             limit=f"max_bins={model.max_bins!r}",
         )
-        thresholds = dict(zip(table.places, bins.cuts, strict=True))
+        thresholds = dict(zip(table.feature_indices, bins.cuts, strict=True))
         thresholds |= {int(i): mapper.known_categories[i] for i in np.flatnonzero(categorical)}
         mapper.bin_thresholds_ = [np.array(thresholds[i], np.float64) for i in range(n_features)]
         mapper.is_categorical_ = categorical.astype(np.uint8)
@@ -112,7 +115,7 @@ class _HistogramFlag(Flagged):
         finally:
             del mapper.fit_transform
         LIBRARY.compare(
-            dict(zip(table.places, bins.cuts, strict=True)),
+            dict(zip(table.feature_indices, bins.cuts, strict=True)),
             {i: np.asarray(cuts) for i, cuts in enumerate(mapper.bin_thresholds_)},
             table.names,
         )
@@ -133,7 +136,7 @@ def _training_part(model: Any, numbers: Floats, y: Any) -> Floats:
     return part  # type: ignore[no-any-return]
 
 
-class _ExactFlag(Flagged):
+class _BinnedExact(BinningMixin):
     """Stands before an exact estimator: has its trees grow on values that stand for bins, and predict from any."""
 
     _represented: Any  # while it is trained, as what stands for each bin
@@ -226,32 +229,32 @@ def _put_cuts(tree: Any, bins: Bins, stand_ins: Sequence[Floats]) -> None:
         tree.threshold[here] = bins.cuts[i][below]
 
 
-_UNCHECKED = dict.fromkeys((*FLAGS, "max_bins"), "no_validation")  # by scikit-learn: we do
+_UNCHECKED = dict.fromkeys((*BINNING_PARAMS, "max_bins"), "no_validation")  # by scikit-learn: we do
 
 
-@with_flag("`max_bins` is the number of bins")
-class HistGradientBoostingRegressor(_HistogramFlag, ensemble.HistGradientBoostingRegressor):
+@with_binning_params("`max_bins` is the number of bins")
+class HistGradientBoostingRegressor(_BinnedHistogram, ensemble.HistGradientBoostingRegressor):
     """`sklearn.ensemble.HistGradientBoostingRegressor` with cuts by `bin_method`."""
 
     _parameter_constraints: ClassVar = {**_UNCHECKED, **ensemble.HistGradientBoostingRegressor._parameter_constraints}
 
 
-@with_flag("`max_bins` is the number of bins")
-class HistGradientBoostingClassifier(_HistogramFlag, ensemble.HistGradientBoostingClassifier):
+@with_binning_params("`max_bins` is the number of bins")
+class HistGradientBoostingClassifier(_BinnedHistogram, ensemble.HistGradientBoostingClassifier):
     """`sklearn.ensemble.HistGradientBoostingClassifier` with cuts by `bin_method`."""
 
     _parameter_constraints: ClassVar = {**_UNCHECKED, **ensemble.HistGradientBoostingClassifier._parameter_constraints}
 
 
-@with_flag("`max_bins`, which it does not have itself, is the number of bins", max_bins=255)
-class GradientBoostingRegressor(_ExactFlag, ensemble.GradientBoostingRegressor):
+@with_binning_params("`max_bins`, which it does not have itself, is the number of bins", max_bins=255)
+class GradientBoostingRegressor(_BinnedExact, ensemble.GradientBoostingRegressor):
     """`sklearn.ensemble.GradientBoostingRegressor` with cuts by `bin_method`."""
 
     _parameter_constraints: ClassVar = {**_UNCHECKED, **ensemble.GradientBoostingRegressor._parameter_constraints}
 
 
-@with_flag("`max_bins`, which it does not have itself, is the number of bins", max_bins=255)
-class GradientBoostingClassifier(_ExactFlag, ensemble.GradientBoostingClassifier):
+@with_binning_params("`max_bins`, which it does not have itself, is the number of bins", max_bins=255)
+class GradientBoostingClassifier(_BinnedExact, ensemble.GradientBoostingClassifier):
     """`sklearn.ensemble.GradientBoostingClassifier` with cuts by `bin_method`."""
 
     _parameter_constraints: ClassVar = {**_UNCHECKED, **ensemble.GradientBoostingClassifier._parameter_constraints}

@@ -12,7 +12,7 @@ from scipy import sparse as sp
 
 from boostbins import Binner, Bins, TableSummary, fit_bins, summarize
 from boostbins.methods import needs_target
-from boostbins.summary import MAX_CELLS
+from boostbins.summary.column import MAX_CELLS
 from tests.fuzz.running import telling
 from tests.fuzz.tables import any_case, any_numbers
 
@@ -114,7 +114,7 @@ def bins_hold_what_the_statistics_say(asked, bins, r):
         assert stats.distinct == tuple(distinct)
         if asked.weight is None:
             assert all((n > 0) == (mean is not None) for n, mean in zip(distinct, stats.mean, strict=True))
-    lost = bins.explained()
+    lost = bins.costs()
     assert lost["lost"].between(0, 1).all()
     assert lost["largest_bin"].between(0, 1).all()
     assert len(bins.table()) >= sum(bins.n_bins)

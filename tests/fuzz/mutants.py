@@ -23,7 +23,8 @@ from pyarrow import feather, parquet
 
 from boostbins import METHODS, Bins, ColumnSummary, TableSummary, fit_bins, summarize
 from boostbins import bins as bins_module
-from boostbins.adapter import feature_table, requested_bins
+from boostbins.adapters.features import feature_table
+from boostbins.adapters.requested import requested_bins
 from tests.fuzz.running import telling
 from tests.fuzz.tables import KINDS, any_case
 
@@ -182,7 +183,7 @@ def check_usable(bins, r):
             assert bins.decode(codes).shape == codes.shape
             bins.decode(codes, kind="center")
             bins.table()
-            bins.explained()
+            bins.costs()
 
 
 # ---- summaries

@@ -16,7 +16,11 @@ import polars as pl
 import pyarrow as pa
 from pyarrow import csv, dataset, feather, parquet
 
-from boostbins import TableSummary, chunks, csv_files, fit, fit_bins, stream, summarize, summary
+from boostbins import TableSummary, fit, fit_bins, summarize
+from boostbins.sources import csv as our_csv
+from boostbins.sources import files as our_files
+from boostbins.sources import stream
+from boostbins.summary import column as column_module
 from tests.fuzz.laws import check_same
 from tests.fuzz.running import telling
 from tests.fuzz.tables import KINDS, any_case
@@ -44,12 +48,12 @@ def case(r):
 def small_parts(r):
     """Batches, blocks and summaries so small that small tables have many."""
     limits = [
-        (chunks, "_MOST_ROWS", [50, 5_000]),
-        (chunks, "_FEWEST_ROWS", [10, 50]),
-        (chunks, "_ROWS_AT_A_VISIT", [20, 3_000]),
-        (csv_files, "_MOST_BLOCK", [1 << 7, 1 << 12, 1 << 16]),
+        (our_files, "_MAX_ROWS", [50, 5_000]),
+        (our_files, "_MIN_ROWS", [10, 50]),
+        (our_files, "_ROWS_AT_A_VISIT", [20, 3_000]),
+        (our_csv, "_MAX_BLOCK", [1 << 7, 1 << 12, 1 << 16]),
         (stream, "_ROWS_TOGETHER", [1, 100, 5_000]),
-        (summary, "_SORTED_ROWS", [0, 100, 10_000]),
+        (column_module, "_SORTED_ROWS", [0, 100, 10_000]),
         (fit, "MAX_CELLS", [8, 100, 5_000]),
     ]
     with ExitStack() as stack:

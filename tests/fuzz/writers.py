@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from boostbins import Bins, TableSummary, fit_bins, summarize
-from boostbins.adapter import feature_table, requested_bins
+from boostbins.adapters.features import feature_table
+from boostbins.adapters.requested import requested_bins
 from tests.fuzz.tables import any_column
 
 POSSIBLE = hasattr(os, "fork")

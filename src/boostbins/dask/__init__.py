@@ -15,11 +15,11 @@ try:
 except ImportError as error:
     raise ImportError(f"Dask is not installed, or not all of it ({error}): pip install 'boostbins[dask]'") from error
 
-from boostbins.dask._fit import fit_bins, summarize
+from boostbins.dask.fit import fit_bins, summarize
 
 if TYPE_CHECKING:
-    from boostbins.dask._lightgbm import LGBMClassifier, LGBMRanker, LGBMRegressor
-    from boostbins.dask._xgboost import XGBClassifier, XGBRanker, XGBRegressor
+    from boostbins.dask.lightgbm import LGBMClassifier, LGBMRanker, LGBMRegressor
+    from boostbins.dask.xgboost import XGBClassifier, XGBRanker, XGBRegressor
 
 __all__ = [
     "LGBMClassifier",
@@ -34,7 +34,7 @@ __all__ = [
 
 
 # Each library is loaded when it is asked for: none needs the other.
-_LATER = {"LGBM": "boostbins.dask._lightgbm", "XGB": "boostbins.dask._xgboost"}
+_LATER = {"LGBM": "boostbins.dask.lightgbm", "XGB": "boostbins.dask.xgboost"}
 
 
 def __getattr__(name: str) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from boostbins.adapter import Library
+from boostbins.adapters.library import Library
 
 LIBRARY = Library("LightGBM", "lightgbm", "lightgbm", oldest="4.3.0", newest="4.7.0", below="5")
 try:

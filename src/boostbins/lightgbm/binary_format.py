@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from boostbins.inputs import Floats
 from boostbins.lightgbm._native import BINARY_FILE, LIBRARY
+from boostbins.sources.values import Floats
 
 
 class StoredFeature(NamedTuple):
     """A feature that LightGBM uses, as it is stored."""
 
-    place: int  # among all features
+    feature_index: int
     cuts: Floats | None  # None for a categorical one
     group: int
     is_bundled: bool  # with others, of which a row has one value at most: so LightGBM has found
@@ -93,7 +93,7 @@ class _Header:
 def _features(binary: _Binary) -> Iterator[StoredFeature]:
     header = _Header(binary)
     members = zip(header.group_of, header.within_group, header.place_of, strict=True)
-    place = {(int(group), int(within)): int(place) for group, within, place in members}
+    index = {(int(group), int(within)): int(index) for group, within, index in members}
     binary.at = binary.number(np.uint64) + binary.at  # past the metadata
     for group in range(header.n_groups):
         after_group = binary.number(np.uint64) + binary.at
@@ -113,5 +113,5 @@ def _features(binary: _Binary) -> Iterator[StoredFeature]:
             else:
                 cuts = binary.numbers(np.float64, n_bins)[: n_bins - 1 - has_missing_bin]
             is_bundled = n_members > 1 and not each_has_its_own
-            yield StoredFeature(place[group, member], cuts, group, is_bundled, zero_bin == not_stored)
+            yield StoredFeature(index[group, member], cuts, group, is_bundled, zero_bin == not_stored)
         binary.at = after_group

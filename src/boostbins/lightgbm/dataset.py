@@ -13,38 +13,29 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from boostbins.adapter import (
-    DEFAULT,
-    BinMethod,
-    Default,
-    Ranges,
-    check_budgets,
-    checked_flag,
-    cuts_are_ours,
-    ranges,
-    requested_bins,
-    summarized_bins,
-)
+from boostbins._threads import Progress
+from boostbins.adapters.params import DEFAULT, BinMethod, Default, check_binning_params, cuts_are_ours
+from boostbins.adapters.requested import check_budgets, requested_bins, summarized_bins
+from boostbins.adapters.two_pass import Rows, stream_of
 from boostbins.bins import Bins
 from boostbins.cache import BinCache
-from boostbins.columns import Table, dense, is_sparse, with_missing
 from boostbins.lightgbm._native import LIBRARY, ZERO, aliases, lgb, quietly, sampled_rows
 from boostbins.lightgbm.binary_format import StoredFeature, is_binary, stored_features, write_parameters
 from boostbins.lightgbm.features import (
     TableRows,
     batches_of,
-    categorical_places,
+    categorical_indices,
     head_of,
     rows_at,
     seen_by_lightgbm,
     sequences_in,
 )
-from boostbins.lightgbm.settings import Settings, budgets_of, of_enough_rows, rule_of
+from boostbins.lightgbm.settings import Settings, budgets_of, cut_format_of, of_enough_rows
 from boostbins.lightgbm.text_files import COLUMN_PARAMETERS, categorical_in_text, is_text, read_text
 from boostbins.methods import needs_target
-from boostbins.stream import Stream
-from boostbins.streamed import Rows, stream_of
-from boostbins.threads import Progress
+from boostbins.sources.stream import Stream
+from boostbins.sources.table import Table, dense, is_sparse, with_missing
+from boostbins.summary.ranges import Ranges, ranges_of
 
 _ENOUGH = 1000  # rows, to see what share a bin has
 _NEARLY_HALF = 0.4
@@ -56,8 +47,8 @@ class Cuts(NamedTuple):
     """The cuts of a dataset's features."""
 
     bins: Bins
-    places: Sequence[int]  # of the columns of the bins among all features
-    extent: Ranges
+    feature_indices: Sequence[int]  # of the columns of the bins among all features
+    ranges: Ranges
     n_features: int
 
 
@@ -115,7 +106,7 @@ class Dataset(lgb.Dataset):
         progress: Progress | None = None,
         **kwargs: Any,
     ) -> None:
-        checked_flag(bin_method, bin_cache)
+        check_binning_params(bin_method, bin_cache)
         super().__init__(data, label, *args, **kwargs)
         self.bin_method = bin_method
         self.bin_cache = bin_cache
@@ -180,7 +171,7 @@ class Dataset(lgb.Dataset):
     def _construct_table(self, settings: Settings) -> None:
         """Build the dataset from a table in memory."""
         head = head_of(self, settings)
-        categorical = categorical_places(head, settings)
+        categorical = categorical_indices(head, settings)
         data, table = self.data, seen_by_lightgbm(self.data, settings, categorical)
         n_features = head.num_feature()
         cuts = self._cuts_of(table, settings, n_features, self.weight, self.label)
@@ -191,7 +182,7 @@ class Dataset(lgb.Dataset):
             self._build(cuts, settings)
             return
         some = sampled_rows(table.n_rows, settings.params)
-        if _shows_all(table, some, cuts.extent):
+        if _shows_all(table, some, cuts.ranges):
             self._build(cuts, settings)
         elif is_sparse(data) or settings.is_on("linear_tree", False):  # cannot be handed over
             self._build(cuts, settings, bin_construct_sample_cnt=table.n_rows)
@@ -208,14 +199,14 @@ class Dataset(lgb.Dataset):
     def _construct_sequences(self, sequences: list[lgb.Sequence], settings: Settings) -> None:
         """Build the dataset from LightGBM's Sequences, which are read once more than LightGBM does."""
         head = head_of(self, settings)
-        categorical = categorical_places(head, settings)
-        numbers = [place for place in range(head.num_feature()) if place not in categorical]
+        categorical = categorical_indices(head, settings)
+        numbers = [index for index in range(head.num_feature()) if index not in categorical]
         stream = stream_of(lambda: (batch[:, numbers] for batch in batches_of(sequences)))
         rows = self._rows(stream, None, settings, ("label", "weight"))
         cuts = self._cuts_of_rows(rows, settings, numbers)._replace(n_features=head.num_feature())
         if rows.n_rows > settings.n_sampled:
             sample = rows_at(sequences, sampled_rows(rows.n_rows, self.get_params()))
-            if not _shows_all(seen_by_lightgbm(sample, settings, categorical), np.arange(len(sample)), cuts.extent):
+            if not _shows_all(seen_by_lightgbm(sample, settings, categorical), np.arange(len(sample)), cuts.ranges):
                 with self._changed():
                     self._hand_over(sequences, sample, cuts, settings)
                 return
@@ -249,8 +240,8 @@ class Dataset(lgb.Dataset):
     def _cuts_of(self, table: Table, settings: Settings, n_features: int, weight: Any, label: Any) -> Cuts:
         """Return the cuts that the flag asks for, of a table as LightGBM sees it."""
         assert self.bin_method is not None
-        extent = ranges(table, settings.n_threads)
-        budgets = budgets_of(extent, settings, table.places)
+        ranges = ranges_of(table, settings.n_threads)
+        budgets = budgets_of(ranges, settings, table.feature_indices)
         bins = requested_bins(
             self.bin_method,
             table,
@@ -259,21 +250,27 @@ class Dataset(lgb.Dataset):
             label=label,
             n_classes=settings.n_classes,
             bin_cache=self.bin_cache,
-            total_bins=settings.left_of(self.total_bins, budgets, table.places),
-            rule=rule_of(extent) if isinstance(self.bin_method, Bins) else of_enough_rows(table, extent, settings),
+            total_bins=settings.left_of(self.total_bins, budgets, table.feature_indices),
+            cut_format=cut_format_of(ranges)
+            if isinstance(self.bin_method, Bins)
+            else of_enough_rows(table, ranges, settings),
             limit=settings.limit(),
             n_threads=settings.n_threads,
         )
-        return Cuts(bins, table.places, extent, n_features)
+        return Cuts(bins, table.feature_indices, ranges, n_features)
 
     def _rows(
-        self, stream: Stream | None, columns: Sequence[str] | None, settings: Settings, beside: Sequence[str] = _PER_ROW
+        self,
+        stream: Stream | None,
+        columns: Sequence[str] | None,
+        settings: Settings,
+        arguments: Sequence[str] = _PER_ROW,
     ) -> Rows:
         assert stream is not None
-        per_row = {name: value for name in beside if (value := getattr(self, name)) is not None}
+        per_row = {name: value for name in arguments if (value := getattr(self, name)) is not None}
         return Rows(stream, columns, per_row, with_missing(0.0) if settings.zero_as_missing else lambda column: column)
 
-    def _cuts_of_rows(self, rows: Rows, settings: Settings, places: Sequence[int] | None = None) -> Cuts:
+    def _cuts_of_rows(self, rows: Rows, settings: Settings, feature_indices: Sequence[int] | None = None) -> Cuts:
         """Return the cuts that the flag asks for, of rows that come in batches: this is the first pass."""
         assert self.bin_method is not None
         check_budgets([max(settings.max_bin - 3, 2)], f"max_bin={settings.max_bin}")
@@ -287,18 +284,18 @@ class Dataset(lgb.Dataset):
             )
         supervised = needs_target(self.bin_method, self.total_bins)
         summary = rows.summarize(settings.max_bin, settings.n_threads, self.progress, supervised, settings.n_classes)
-        extent, places = rows.extent, range(len(summary)) if places is None else places
-        budgets = budgets_of(extent, settings, places)
+        ranges, feature_indices = rows.ranges, range(len(summary)) if feature_indices is None else feature_indices
+        budgets = budgets_of(ranges, settings, feature_indices)
         bins = summarized_bins(
             self.bin_method,
             summary,
             budgets,
-            total_bins=settings.left_of(self.total_bins, budgets, places),
-            rule=rule_of(extent),
+            total_bins=settings.left_of(self.total_bins, budgets, feature_indices),
+            cut_format=cut_format_of(ranges),
             limit=settings.limit(),
             n_threads=settings.n_threads,
         )
-        return Cuts(bins, places, extent, len(summary))
+        return Cuts(bins, feature_indices, ranges, len(summary))
 
     # ---- LightGBM builds
 
@@ -327,9 +324,9 @@ class Dataset(lgb.Dataset):
 
     def _prove(self, cuts: Cuts, stored: Sequence[StoredFeature]) -> None:
         """Refuse to train on other cuts than those asked for; features that LightGBM does not use have none."""
-        used = {feature.place: feature.cuts for feature in stored if feature.cuts is not None}
-        asked = dict(zip(cuts.places, zip(cuts.bins.names, cuts.bins.cuts, strict=True), strict=True))
-        kept = {place: asked[place] for place in asked if place in used}
+        used = {feature.feature_index: feature.cuts for feature in stored if feature.cuts is not None}
+        asked = dict(zip(cuts.feature_indices, zip(cuts.bins.names, cuts.bins.cuts, strict=True), strict=True))
+        kept = {index: asked[index] for index in asked if index in used}
         LIBRARY.compare({p: c for p, (_, c) in kept.items()}, used, [name for name, _ in kept.values()])
         self.bins_ = cuts.bins
 
@@ -486,13 +483,13 @@ def from_native(dataset: lgb.Dataset) -> Bins:
         raise TypeError(f"dataset must be a lightgbm.Dataset, got {type(dataset).__name__}")
     dataset.construct()
     bins = getattr(dataset, "bins_", None)
-    stored = {feature.place: feature.cuts for feature in _stored(dataset)}
-    every = {place: stored.get(place, np.empty(0)) for place in range(dataset.num_feature())}
-    used = {place: cuts for place, cuts in every.items() if cuts is not None}
+    stored = {feature.feature_index: feature.cuts for feature in _stored(dataset)}
+    every = {index: stored.get(index, np.empty(0)) for index in range(dataset.num_feature())}
+    used = {index: cuts for index, cuts in every.items() if cuts is not None}
     if bins is not None and len(bins) == len(used):
         return Bins(used.values(), bins.names)
     known = dataset.get_feature_name()
-    return Bins(used.values(), [known[place] for place in used])
+    return Bins(used.values(), [known[index] for index in used])
 
 
 # ---- how LightGBM is made to take the cuts
@@ -500,24 +497,24 @@ def from_native(dataset: lgb.Dataset) -> Bins:
 
 def _forced(cuts: Cuts, settings: Settings, path: Path) -> dict[str, Any]:
     """Return the parameters that make LightGBM cut as asked, on rows that show what there is in each column."""
-    missing = cuts.extent.missing & settings.missing_has_bin
-    bounds, max_bin_by_feature = [], [settings.max_bin_of(place) for place in range(cuts.n_features)]
-    for place, asked, has_missing in zip(cuts.places, cuts.bins.cuts, missing, strict=True):
+    missing = cuts.ranges.missing & settings.missing_has_bin
+    bounds, max_bin_by_feature = [], [settings.max_bin_of(index) for index in range(cuts.n_features)]
+    for index, asked, has_missing in zip(cuts.feature_indices, cuts.bins.cuts, missing, strict=True):
         own = asked[np.abs(asked) > ZERO]
         # With any bin to spare, LightGBM adds quantiles; with one too few, it drops the last cuts.
-        max_bin_by_feature[place] = int(max(len(asked) + 1, 3 if len(own) else 2) + has_missing)
+        max_bin_by_feature[index] = int(max(len(asked) + 1, 3 if len(own) else 2) + has_missing)
         if len(own):
-            bounds.append({"feature": place, "bin_upper_bound": own.tolist()})
+            bounds.append({"feature": index, "bin_upper_bound": own.tolist()})
     path.write_text(json.dumps(bounds))
     return {"forcedbins_filename": str(path), "max_bin_by_feature": max_bin_by_feature}
 
 
 def _ends(cuts: Cuts) -> NDArray[np.float64]:
     """Return rows that show what LightGBM must know of each column: both signs, and missing values."""
-    low, high, missing = cuts.extent
+    low, high, missing = cuts.ranges
     rows = np.zeros((3, cuts.n_features))
     for row, values in zip(rows, (low, high, np.where(missing, np.nan, low)), strict=True):
-        row[list(cuts.places)] = values
+        row[list(cuts.feature_indices)] = values
     return rows
 
 
@@ -533,7 +530,7 @@ def _few_rows(table: Table, cuts: Cuts, settings: Settings) -> int:
     if n_rows > min(table.n_rows, settings.n_sampled) // 2 or n_rows < 4 * settings.number("min_data_in_leaf", 20):
         return 0
     some = sampled_rows(table.n_rows, settings.replaced(bin_construct_sample_cnt=n_rows))
-    if not _shows_all(table, some, cuts.extent):
+    if not _shows_all(table, some, cuts.ranges):
         return 0
     some = some[:: max(1, n_rows // (4 * _ENOUGH))]
     codes = (np.searchsorted(bounds, dense(table.read(i))[some]) for i, bounds in enumerate(cuts.bins.cuts))
@@ -541,11 +538,11 @@ def _few_rows(table: Table, cuts: Cuts, settings: Settings) -> int:
     return 0 if any(np.bincount(of_column).max() > _NEARLY_HALF * len(some) for of_column in codes) else n_rows
 
 
-def _shows_all(table: Table, rows: NDArray[np.intp], extent: Ranges) -> bool:
+def _shows_all(table: Table, rows: NDArray[np.intp], ranges: Ranges) -> bool:
     """Return whether some rows show what LightGBM must know of each column: both signs, and missing values."""
-    low, high, missing = ranges(table.seen(lambda column: dense(column)[rows]))
-    shown = ((low < -ZERO) == (extent.low < -ZERO)) & ((high > ZERO) == (extent.high > ZERO))
-    return bool((shown & (missing == extent.missing)).all())
+    low, high, missing = ranges_of(table.map(lambda column: dense(column)[rows]))
+    shown = ((low < -ZERO) == (ranges.low < -ZERO)) & ((high > ZERO) == (ranges.high > ZERO))
+    return bool((shown & (missing == ranges.missing)).all())
 
 
 # ---- what LightGBM uses

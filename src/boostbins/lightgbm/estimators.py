@@ -5,12 +5,12 @@ from __future__ import annotations
 import types
 from typing import Any
 
-from boostbins.adapter import FLAGS, Flagged, with_flag
+from boostbins.adapters.params import BINNING_PARAMS, BinningMixin, with_binning_params
 from boostbins.lightgbm._native import LGBMModel, lgb
 from boostbins.lightgbm.dataset import Dataset
 
 
-class _Flag(Flagged, LGBMModel):
+class _Binned(BinningMixin, LGBMModel):
     """Stands between a class of LightGBM's and `LGBMModel`: has the latter's `fit` build our Datasets."""
 
     def fit(self, X: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
@@ -20,7 +20,7 @@ class _Flag(Flagged, LGBMModel):
         made: list[Dataset] = []
 
         def dataset(*args: Any, **kwargs: Any) -> Dataset:
-            kwargs |= {name: getattr(self, name) for name in FLAGS}
+            kwargs |= {name: getattr(self, name) for name in BINNING_PARAMS}
             made.append(Dataset(*args, **kwargs))
             return made[-1]
 
@@ -35,25 +35,25 @@ class _Flag(Flagged, LGBMModel):
 
     def _process_params(self, stage: str) -> dict[str, Any]:
         params = super()._process_params(stage)
-        return {key: value for key, value in params.items() if key not in FLAGS}
+        return {key: value for key, value in params.items() if key not in BINNING_PARAMS}
 
     def to_native(self) -> Any:
         """Return the same model as an estimator of LightGBM's own class, which needs no boostbins."""
         plain = super().to_native()
-        plain._other_params = {key: value for key, value in plain._other_params.items() if key not in FLAGS}
+        plain._other_params = {key: value for key, value in plain._other_params.items() if key not in BINNING_PARAMS}
         return plain
 
 
-@with_flag("`max_bin` is the number of bins, those for zero and for missing values included")
-class LGBMRegressor(lgb.LGBMRegressor, _Flag):
+@with_binning_params("`max_bin` is the number of bins, those for zero and for missing values included")
+class LGBMRegressor(lgb.LGBMRegressor, _Binned):
     """`lightgbm.LGBMRegressor` with cuts by `bin_method`."""
 
 
-@with_flag("`max_bin` is the number of bins, those for zero and for missing values included")
-class LGBMClassifier(lgb.LGBMClassifier, _Flag):
+@with_binning_params("`max_bin` is the number of bins, those for zero and for missing values included")
+class LGBMClassifier(lgb.LGBMClassifier, _Binned):
     """`lightgbm.LGBMClassifier` with cuts by `bin_method`."""
 
 
-@with_flag("`max_bin` is the number of bins, those for zero and for missing values included")
-class LGBMRanker(lgb.LGBMRanker, _Flag):
+@with_binning_params("`max_bin` is the number of bins, those for zero and for missing values included")
+class LGBMRanker(lgb.LGBMRanker, _Binned):
     """`lightgbm.LGBMRanker` with cuts by `bin_method`."""

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from boostbins.adapter import feature_table, first_rows
-from boostbins.columns import SparseColumn, Table, as_float32, dense, with_missing
-from boostbins.inputs import Floats
+from boostbins.adapters.features import feature_table, first_rows
 from boostbins.lightgbm._native import aliases, lgb, quietly
 from boostbins.lightgbm.settings import Settings
+from boostbins.sources.table import SparseColumn, Table, as_float32, dense, with_missing
+from boostbins.sources.values import Floats
 
 
 def sequences_in(data: Any) -> list[lgb.Sequence] | None:
@@ -70,12 +70,12 @@ def head_of(dataset: lgb.Dataset, settings: Settings) -> lgb.Dataset:
     return quietly(head.construct)
 
 
-def categorical_places(head: lgb.Dataset, settings: Settings) -> list[int]:
+def categorical_indices(head: lgb.Dataset, settings: Settings) -> list[int]:
     """Return which columns LightGBM takes as categorical."""
     given = Settings(head.params).get("categorical_feature", settings.get("categorical_feature", []))
     given = given.split(",") if isinstance(given, str) else given
-    places = (int(place) for place in np.atleast_1d(np.array(given, dtype=np.intp)))
-    return sorted(place for place in places if place < head.num_feature())
+    feature_indices = (int(index) for index in np.atleast_1d(np.array(given, dtype=np.intp)))
+    return sorted(index for index in feature_indices if index < head.num_feature())
 
 
 def _without_warned_params(params: dict[str, Any]) -> dict[str, Any]:
@@ -93,8 +93,8 @@ def seen_by_lightgbm(data: Any, settings: Settings, leave_out: list[int]) -> Tab
         table = feature_table(_with_numbered_categories(data, leave_out), leave_out)
         arrays = [data] if isinstance(data, np.ndarray) else []
     if any(array.dtype not in (np.float32, np.float64) for array in arrays):
-        table = table.seen(as_float32)
-    return table.seen(with_missing(0.0)) if settings.zero_as_missing else table
+        table = table.map(as_float32)
+    return table.map(with_missing(0.0)) if settings.zero_as_missing else table
 
 
 def _below_each_other(arrays: list[NDArray[Any]]) -> Table:
@@ -104,7 +104,9 @@ def _below_each_other(arrays: list[NDArray[Any]]) -> Table:
     (n,) = n_columns
     names = tuple(f"x{i}" for i in range(n))
     n_rows = sum(map(len, arrays))
-    return Table(names, n_rows, False, lambda i: np.concatenate([a[:, i] for a in arrays]), places=tuple(range(n)))
+    return Table(
+        names, n_rows, False, lambda i: np.concatenate([a[:, i] for a in arrays]), feature_indices=tuple(range(n))
+    )
 
 
 def _with_numbered_categories(data: Any, categorical: list[int]) -> Any:
@@ -116,21 +118,21 @@ def _with_numbered_categories(data: Any, categorical: list[int]) -> Any:
     numbered = [i for i, column in enumerate(data.dtypes) if hasattr(column, "categories") and i not in categorical]
     if numbered:
         data = data.copy(deep=False)
-        for place in numbered:
-            data.isetitem(place, category_numbers(data, place))
+        for index in numbered:
+            data.isetitem(index, category_numbers(data, index))
     return data
 
 
-def category_numbers(data: Any, place: int) -> Floats:
+def category_numbers(data: Any, index: int) -> Floats:
     """Return a categorical column as LightGBM numbers it."""
     if hasattr(data, "iloc"):
-        column = data.iloc[:, place]
+        column = data.iloc[:, index]
         if hasattr(column, "cat"):
             codes = column.cat.codes.to_numpy().astype(np.float64)
             return np.where(codes < 0, np.nan, codes)
         return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
     table = seen_by_lightgbm(data, Settings({}), [])
-    column = table.read(table.places.index(place))
+    column = table.read(table.feature_indices.index(index))
     assert not isinstance(column, SparseColumn)
     return column.astype(np.float64)
 
@@ -142,8 +144,8 @@ class TableRows(lgb.Sequence):
 
     def __init__(self, table: Table, data: Any, categorical: list[int], n_features: int) -> None:
         self.n_rows, self.n_features = table.n_rows, n_features
-        self.columns = {place: dense(table.read(i)) for i, place in enumerate(table.places)}
-        self.columns |= {place: category_numbers(data, place) for place in categorical}
+        self.columns = {index: dense(table.read(i)) for i, index in enumerate(table.feature_indices)}
+        self.columns |= {index: category_numbers(data, index) for index in categorical}
 
     def __len__(self) -> int:
         return self.n_rows
@@ -151,6 +153,6 @@ class TableRows(lgb.Sequence):
     def __getitem__(self, rows: Any) -> NDArray[np.float64]:
         n_rows = len(range(*rows.indices(self.n_rows))) if isinstance(rows, slice) else len(rows)
         matrix = np.zeros((n_rows, self.n_features))
-        for place, column in self.columns.items():
-            matrix[:, place] = column[rows]
+        for index, column in self.columns.items():
+            matrix[:, index] = column[rows]
         return matrix

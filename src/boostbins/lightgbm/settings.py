@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from boostbins.adapter import Ranges, Rule, threads_of
-from boostbins.columns import Table, dense
-from boostbins.fit import checked_total
-from boostbins.inputs import Floats
+from boostbins.adapters.params import threads_of
+from boostbins.adapters.requested import CutFormat
 from boostbins.lightgbm._native import SAMPLED, ZERO, aliases
+from boostbins.methods.budget import checked_total
+from boostbins.sources.table import Table, dense
+from boostbins.sources.values import Floats
+from boostbins.summary.ranges import Ranges
 
 _OF_CLASSES = ("multiclass", "softmax", "multiclassova", "multiclass_ova", "ova", "ovr")  # LightGBM's objectives
 
@@ -63,26 +65,26 @@ class Settings:
         hidden = {alias for name in values for alias in aliases(name)}
         return {**{key: value for key, value in self.params.items() if key not in hidden}, **values}
 
-    def max_bin_of(self, place: int) -> int:
+    def max_bin_of(self, index: int) -> int:
         """Return the limit on the bins of a feature."""
         if not self.max_bin_by_feature:
             return self.max_bin
-        if place >= len(self.max_bin_by_feature):
+        if index >= len(self.max_bin_by_feature):
             raise ValueError(
-                f"max_bin_by_feature has {len(self.max_bin_by_feature)} numbers, and there is a feature {place}: "
+                f"max_bin_by_feature has {len(self.max_bin_by_feature)} numbers, and there is a feature {index}: "
                 f"give one for each feature"
             )
-        return self.max_bin_by_feature[place]
+        return self.max_bin_by_feature[index]
 
     def limit(self) -> str:
         """Return what limits the number of bins, for messages."""
         return "max_bin_by_feature" if self.max_bin_by_feature else f"max_bin={self.max_bin}"
 
-    def left_of(self, total_bins: int | None, budgets: Sequence[int], places: Sequence[int]) -> int | None:
+    def left_of(self, total_bins: int | None, budgets: Sequence[int], feature_indices: Sequence[int]) -> int | None:
         """Return what is left of a total for values, without the bins of zeros and of missing values."""
         if total_bins is None:
             return None
-        taken = sum(self.max_bin_of(place) - budget for place, budget in zip(places, budgets, strict=True))
+        taken = sum(self.max_bin_of(index) - budget for index, budget in zip(feature_indices, budgets, strict=True))
         return checked_total(total_bins, len(budgets), taken, " for zeros and missing values") - taken
 
     def obstacle(self) -> str:
@@ -108,18 +110,20 @@ class Settings:
                 raise ValueError(f"{self.limit()} must be at least 2, got {max_bin}")
 
 
-def budgets_of(extent: Ranges, settings: Settings, places: Sequence[int]) -> list[int]:
+def budgets_of(ranges: Ranges, settings: Settings, feature_indices: Sequence[int]) -> list[int]:
     """Return how many bins are left for the values of each column."""
-    zero_cuts = (extent.low < -ZERO).astype(int) + (extent.high > ZERO)
-    missing = extent.missing & settings.missing_has_bin
-    limits = np.array([settings.max_bin_of(place) for place in places], int)
+    zero_cuts = (ranges.low < -ZERO).astype(int) + (ranges.high > ZERO)
+    missing = ranges.missing & settings.missing_has_bin
+    limits = np.array([settings.max_bin_of(index) for index in feature_indices], int)
     return [int(n) for n in np.maximum(limits - zero_cuts - missing, 2)]
 
 
-def rule_of(extent: Ranges, merge: Callable[[int, Floats], Floats] = lambda i, cuts: cuts, name: str = "") -> Rule:
+def cut_format_of(
+    ranges: Ranges, merge: Callable[[int, Floats], Floats] = lambda i, cuts: cuts, name: str = ""
+) -> CutFormat:
     """Return what LightGBM makes of cuts, after `merge` has dropped some of them."""
-    return Rule(
-        f"LightGBM{name}", lambda i, cuts: with_zero_cuts(merge(i, cuts), float(extent.low[i]), float(extent.high[i]))
+    return CutFormat(
+        f"LightGBM{name}", lambda i, cuts: with_zero_cuts(merge(i, cuts), float(ranges.low[i]), float(ranges.high[i]))
     )
 
 
@@ -129,18 +133,18 @@ def with_zero_cuts(cuts: Floats, low: float, high: float) -> Floats:
     return np.unique(np.concatenate([cuts[np.abs(cuts) > ZERO], zero_cuts]))
 
 
-def of_enough_rows(table: Table, extent: Ranges, settings: Settings) -> Rule:
+def of_enough_rows(table: Table, ranges: Ranges, settings: Settings) -> CutFormat:
     """Return the rule for a table, which keeps to `min_data_in_bin`."""
     least = settings.min_data_in_bin
     if least <= 1:
-        return rule_of(extent)
+        return cut_format_of(ranges)
 
     def merge(i: int, cuts: Floats) -> Floats:
         column = dense(table.read(i))
         counts = np.bincount(np.searchsorted(cuts, column[~np.isnan(column)]), minlength=len(cuts) + 1)
         return cuts[_kept(counts, least)]
 
-    return rule_of(extent, merge, f" min_data_in_bin={least}")
+    return cut_format_of(ranges, merge, f" min_data_in_bin={least}")
 
 
 def _kept(counts: NDArray[np.intp], least: int) -> list[int]:

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from boostbins.chunks import is_plain_text
-from boostbins.columns import is_sparse
-from boostbins.content import FileError, first_line
-from boostbins.inputs import Floats
 from boostbins.lightgbm.binary_format import is_binary
 from boostbins.lightgbm.settings import Settings
+from boostbins.sources.content import FileError, first_line
+from boostbins.sources.files import is_plain_text
+from boostbins.sources.table import is_sparse
+from boostbins.sources.values import Floats
 
 COLUMN_PARAMETERS = ("header", "label_column", "weight_column", "group_column", "ignore_column")
 """Parameters that tell LightGBM what the columns of a text file are."""
@@ -51,7 +51,7 @@ def read_text(path: Path, settings: Settings) -> TextFile:
         raise FileError(f"{path} has no rows")
     if any(":" in line for line in lines[:2]):
         return _read_libsvm(path, settings)
-    separator = next((each for each in ("\t", ",") if each in lines[0]), None)
+    separator = next((map_threads for map_threads in ("\t", ",") if map_threads in lines[0]), None)
     if separator is None:
         raise FileError(f"{path} has neither commas, tabs nor colons: LightGBM reads CSV, TSV and LibSVM files")
     names = [name.strip() for name in header.replace("\t", ",").split(",")] if header else None
@@ -59,19 +59,19 @@ def read_text(path: Path, settings: Settings) -> TextFile:
     columns = _read_columns(path, separator, has_header)
     if label >= len(columns):
         raise ValueError(f"label_column={label}, and {path} has {len(columns)} columns")
-    features = [column for place, column in enumerate(columns) if place != label]
-    known = None if names is None else [name for place, name in enumerate(names) if place != label]
+    features = [column for index, column in enumerate(columns) if index != label]
+    known = None if names is None else [name for index, name in enumerate(names) if index != label]
     return _with_roles(path, np.column_stack(features), known, columns[label], settings)
 
 
 def _with_roles(path: Path, data: Any, names: list[str] | None, label: Floats, settings: Settings) -> TextFile:
     """Return the features with what LightGBM takes some of them for; places do not count the label."""
     roles = {name: settings.get(name, None) for name in ("weight_column", "group_column")}
-    places = {name: _place(given, names, name) for name, given in roles.items() if given not in (None, "")}
-    ignored = _places(settings.get("ignore_column", ()), names, "ignore_column")
+    feature_indices = {name: _place(given, names, name) for name, given in roles.items() if given not in (None, "")}
+    ignored = _feature_indices(settings.get("ignore_column", ()), names, "ignore_column")
     weight = None
-    if "weight_column" in places:
-        column = data[:, places["weight_column"]]
+    if "weight_column" in feature_indices:
+        column = data[:, feature_indices["weight_column"]]
         weight = column.toarray().ravel() if is_sparse(column) else column
     elif (file := Path(f"{path}.weight")).is_file():  # LightGBM looks for it
         weight = np.loadtxt(file, ndmin=1)
@@ -79,7 +79,7 @@ def _with_roles(path: Path, data: Any, names: list[str] | None, label: Floats, s
     return TextFile(
         data,
         [f"Column_{i}" for i in range(n_features)] if names is None else names,
-        sorted({*places.values(), *ignored}),
+        sorted({*feature_indices.values(), *ignored}),
         label,
         weight,
     )
@@ -88,10 +88,10 @@ def _with_roles(path: Path, data: Any, names: list[str] | None, label: Floats, s
 def categorical_in_text(settings: Settings, argument: Any, names: Sequence[str]) -> list[int]:
     """Return which features of a text file LightGBM takes as categorical."""
     given = argument if isinstance(argument, list) and argument else settings.get("categorical_feature", ())
-    return _places(given, list(names), "categorical_feature")
+    return _feature_indices(given, list(names), "categorical_feature")
 
 
-def _places(given: Any, names: list[str] | None, argument: str) -> list[int]:
+def _feature_indices(given: Any, names: list[str] | None, argument: str) -> list[int]:
     if isinstance(given, str):
         prefix, listed = ("name:", given[5:]) if given.startswith("name:") else ("", given)
         given = [prefix + part for part in listed.split(",") if part]

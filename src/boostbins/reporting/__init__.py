@@ -11,16 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from boostbins.columns import read_table, summarize_column
-from boostbins.features import numbers_only, taken_out, target_values
+from boostbins._threads import Progress, cached_property, map_threads
 from boostbins.fit import checked_max_bins
-from boostbins.inputs import MOST_TARGETS, Targets, checked_target, class_targets, positive_weight
 from boostbins.methods import METHODS, Method, looks_at_target, named_methods
-from boostbins.mixing import Choice
+from boostbins.methods.choice import Choice
 from boostbins.reporting.facts import ColumnFacts, column_facts, percent
-from boostbins.stats import frame_of
-from boostbins.summary import MAX_CELLS
-from boostbins.threads import Progress, cached_property, each
+from boostbins.sources.features import numbers_only, split_target, target_values
+from boostbins.sources.table import read_table
+from boostbins.sources.values import MAX_TARGETS, Targets, checked_target, class_targets, positive_weight
+from boostbins.summary.column import MAX_CELLS
+from boostbins.summary.stats import frame_of
+from boostbins.summary.table import summarize_column
 
 __all__ = ["Report", "report"]
 
@@ -309,7 +310,7 @@ def report(
     budgets = list(dict.fromkeys(checked_max_bins(budgets, [str(i) for i in range(len(budgets))])))
     found = named_methods(methods, always=("quantile", "kmeans"))
     target = target or (y if isinstance(y, str) else "the target")
-    X, y, sample_weight = taken_out(X, y, sample_weight)
+    X, y, sample_weight = split_target(X, y, sample_weight)
     numbers, notes, dates = numbers_only(X)
     if getattr(numbers, "shape", (0, 1))[-1] == 0:
         raise ValueError("there is no numeric column: nothing to bin")
@@ -331,7 +332,7 @@ def report(
             progress(next(done), len(table), table.names[i])
         return facts
 
-    every = each(of_column, range(len(table)), None)
+    every = map_threads(of_column, range(len(table)), None)
     ordered = sorted(every, key=lambda facts: -facts.gain(budgets[0]))
     return Report(tuple(ordered), tuple(found), tuple(budgets), table.n_rows, meaning, tuple(notes), title)
 
@@ -344,5 +345,5 @@ def _target_numbers(values: NDArray[Any], name: str) -> tuple[Targets, str, int]
     classes, counts = np.unique(texts, return_counts=True)
     if len(classes) <= 2:
         return (texts == classes[-1]).astype(np.float64)[:, None], f"{name} = {classes[-1]}", 0
-    shown = int(counts[: MOST_TARGETS - 1].argmax())  # the last ones may share a place
+    shown = int(counts[: MAX_TARGETS - 1].argmax())  # the last ones may share a place
     return class_targets(texts, "y"), f"{name} = {classes[shown]}", shown

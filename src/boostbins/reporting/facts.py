@@ -8,11 +8,11 @@ from typing import TypeAlias
 
 import numpy as np
 
-from boostbins.inputs import Floats
 from boostbins.methods import Method, find_chosen
-from boostbins.mixing import Choice
-from boostbins.stats import BinStats, bin_stats, cost_row
-from boostbins.summary import ColumnSummary
+from boostbins.methods.choice import Choice
+from boostbins.sources.values import Floats
+from boostbins.summary.column import ColumnSummary
+from boostbins.summary.stats import BinStats, bin_stats, cost_row
 
 BARS = 96  # of a histogram
 FAR = 3.0  # an outlier is farther out than so many times the distance from the 1st to the 99th percentile
@@ -253,7 +253,7 @@ def _sentinels(summary: ColumnSummary) -> tuple[Sentinel, ...]:
     if len(core) < 4:
         return ()
     reach = core[-1] / 2 - core[0] / 2
-    total = summary.weight + sum(summary.apart_weight)
+    total = summary.weight + sum(summary.special_weights)
     found = []
     for codes, edge in ((range(below), core[0]), (range(len(value) - above, len(value)), core[-1])):
         share = float(sum(weight[i] for i in codes) / total)
@@ -299,7 +299,7 @@ def _outliers(summary: ColumnSummary) -> Outliers | None:
         return None
     points = summary.points
     rows = float(points.weight[(points.middle < low) | (points.middle > high)].sum())
-    return Outliers(rows, rows / (summary.weight + sum(summary.apart_weight)), low, high) if rows > 0 else None
+    return Outliers(rows, rows / (summary.weight + sum(summary.special_weights)), low, high) if rows > 0 else None
 
 
 # ---- what the bins hide
@@ -335,7 +335,7 @@ def _hiding(summary: ColumnSummary, sums: Floats | None, binned: Mapping[Key, Bi
     parts = weight * (np.sqrt(variance) / scale) ** 2
     worst = int(parts.argmax())
     lost = float(by_quantile.lost * parts[worst] / parts.sum())
-    _, infinite_below, infinite_above = summary.apart_weight
+    _, infinite_below, infinite_above = summary.special_weights
     weight[0] -= infinite_below
     weight[-1] -= infinite_above
     low = summary.min if worst == 0 else float(by_quantile.cuts[worst - 1])
@@ -346,7 +346,7 @@ def _hiding(summary: ColumnSummary, sums: Floats | None, binned: Mapping[Key, Bi
     target, explained = None, None
     if sums is not None:
         target, explained = _target_inside(summary, sums, low, high, inside)
-    share = float(weight[worst] / (summary.weight + sum(summary.apart_weight)))
+    share = float(weight[worst] / (summary.weight + sum(summary.special_weights)))
     return Hiding(low, high, share, lost, stats.distinct[worst], len(inside), target, explained)
 
 

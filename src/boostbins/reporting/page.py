@@ -12,7 +12,7 @@ from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
-from boostbins.writing import whole_file
+from boostbins._atomic import atomic_write
 
 SCRIPTS = ("vendor/d3.min.js", "vendor/plot.umd.min.js", "page.js")
 """d3 and Observable Plot, of which vendor/README.md tells, and ours."""
@@ -35,7 +35,7 @@ def page(
         data=_packed({"comparison": comparison, "report": report}),
     )
     if path is not None:
-        with whole_file(path) as file:
+        with atomic_write(path) as file:
             file.write_text(text, encoding="utf-8")
     return text
 

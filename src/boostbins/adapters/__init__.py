@@ -1,0 +1,1 @@
+"""What the adapters of the libraries have in common."""

@@ -1,0 +1,317 @@
+"""The commands on bins and summaries, and files of any size: fit, summarize, encode, show."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from boostbins._atomic import atomic_write, table_writer
+from boostbins._threads import Progress, prefetch
+from boostbins.bins import Bins
+from boostbins.cli.console import Screen, describe
+from boostbins.fit import fit_bins, summarize
+from boostbins.methods import needs_target
+from boostbins.methods.choice import Choice
+from boostbins.sources.features import check_none_missing, nearest, numbers_only, split_target, target_values
+from boostbins.sources.reading import check_output, title_of
+from boostbins.sources.stream import Stream, open_stream
+from boostbins.sources.table import float_values
+from boostbins.summary.table import MAGIC, TableSummary
+
+MEGABYTE = 10**6
+
+
+def run_fit(options: argparse.Namespace, screen: Screen) -> int:
+    """Find bins, and write them to a file."""
+    check_output(options.output, options.data)
+    y: Any = options.target if needs_target(options.method, options.total_bins) else None
+    source: Any
+    source, notes = _source(options, y)
+    weight: Any = options.weight
+    if options.method == "auto" and y is None and not _has_target(source):
+        notes.append(f"auto looks at the target, and there is none: it does as hybrid ({_how(source)} --target COLUMN)")
+    if y is not None and isinstance(source, Stream) and _has_classes(source, y):
+        source, y, weight = _in_memory(source, y, weight)
+    with screen.progress("MB", MEGABYTE) as progress:
+        bins = fit_bins(
+            source,
+            options.method,
+            options.max_bins,
+            weight,
+            y=y,
+            total_bins=options.total_bins,
+            exact=options.exact,
+            progress=progress,
+        )
+    bins.save(options.output)
+    for note in notes:
+        screen.note(note)
+    _show_bins(bins, screen)
+    screen.note(f"bins of {len(bins)} columns: {options.output}")
+    return 0
+
+
+def run_summarize(options: argparse.Namespace, screen: Screen) -> int:
+    """Write the summary of files, or the sum of summaries."""
+    check_output(options.output, options.data)
+    source, notes = _source(options, options.target)
+    if options.target is not None and isinstance(source, Stream) and _has_classes(source, options.target):
+        raise ValueError(
+            f"--target: column {options.target!r} must hold numbers, for parts that are added up may have other "
+            f"classes: fit the data itself, or write the classes as numbers"
+        )
+    max_cells = None if options.exact else options.max_cells
+    with screen.progress("MB", MEGABYTE) as progress:
+        summary = summarize(source, options.weight, y=options.target, max_cells=max_cells, progress=progress)
+    data = summary.to_bytes()
+    with atomic_write(options.output) as file:
+        file.write_bytes(data)
+    for note in notes:
+        screen.note(note)
+    screen.print_json({"rows": summary.n_rows, "columns": list(summary.names), "bytes": len(data)})
+    screen.note(f"{summary.n_rows:,} rows of {len(summary)} columns in {len(data) / MEGABYTE:.1f} MB: {options.output}")
+    return 0
+
+
+def _source(options: argparse.Namespace, target: str | None) -> tuple[Stream | TableSummary, list[str]]:
+    """Return saved summaries, added up, or the numeric columns of files; and what is said of the others."""
+    return (_summed(options), []) if any(map(_is_summary, options.data)) else _numbers_in(options, target)
+
+
+def _numbers_in(options: argparse.Namespace, target: str | None) -> tuple[Stream, list[str]]:
+    """Return the numeric columns of files as a stream, dates as seconds, and a list for what is said of the others.
+
+    The weights and a target that is looked at stand beside them as they are.
+    """
+    stream = open_stream(options.data)
+    assert stream is not None
+    names = list(stream.names or ())
+    _check_columns(names, [options.weight, options.target, *(options.columns or []), *(options.without or [])])
+    if options.target is not None and options.target == options.weight:
+        raise ValueError(f"column {options.target!r} cannot be both the target and the weights")
+    left_out = {options.weight, options.target, *(options.without or [])}
+    per_row = [name for name in (options.weight, target) if name is not None]
+    chosen = [name for name in (names if options.columns is None else options.columns) if name not in left_out]
+    notes: list[str] = []
+
+    def change(table: Any) -> Any:
+        numbers, said, _ = numbers_only(table.select(chosen))
+        if numbers.num_columns == 0:
+            raise nothing
+        notes.extend(note for note in said if note not in notes)
+        if target is not None:
+            check_none_missing(_n_missing(table, target))
+        for name in per_row:
+            numbers = numbers.append_column(name, table.column(name))
+        return numbers
+
+    nothing = ValueError(f"{title_of(options.data)} has no numeric columns: there is nothing to bin")
+    if not chosen:
+        raise nothing
+    return stream.mapped(change, [*chosen, *per_row]), notes
+
+
+def _n_missing(table: Any, column: str) -> int:
+    """Return how many values are missing, NaN among them."""
+    import narwhals as nw
+
+    values = nw.from_native(table).get_column(column)
+    return int(np.isnan(float_values(values)).sum()) if values.dtype.is_float() else values.null_count()
+
+
+def _has_classes(stream: Stream, target: str) -> bool:
+    """Return whether a target is no numbers, by the first chunk."""
+    import narwhals as nw
+
+    for chunk in stream.chunks(None):
+        kind = nw.from_native(chunk.data).schema[target]
+        return not (kind.is_numeric() or kind.is_boolean())
+    return False
+
+
+def _in_memory(stream: Stream, target: str, weight: str | None) -> tuple[Any, Any, Any]:
+    """Return the columns, the target and the weights of a whole stream: which classes there are is known at its end."""
+    import pyarrow
+
+    table = pyarrow.concat_tables([chunk.data for chunk in stream.chunks(None)], promote_options="permissive")
+    numbers, y, weights = split_target(table, target, weight)
+    return numbers, target_values(y, table.num_rows), weights
+
+
+def _has_target(source: Stream | TableSummary) -> bool:
+    return isinstance(source, TableSummary) and any(column.has_target for column in source)
+
+
+def _how(source: Stream | TableSummary) -> str:
+    return "summarize with" if isinstance(source, TableSummary) else "give"
+
+
+@contextmanager
+def _readable(name: str) -> Iterator[None]:
+    """Say of a file that it cannot be read."""
+    try:
+        yield
+    except OSError as error:
+        raise ValueError(f"cannot read {name}: {error.strerror or error}") from None
+
+
+def _is_summary(name: str) -> bool:
+    with _readable(name):
+        if not Path(name).is_file():
+            return False
+        with Path(name).open("rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+
+
+def _loaded_summary(name: str) -> TableSummary:
+    with _readable(name):
+        return TableSummary.load(name)
+
+
+def _summed(options: argparse.Namespace) -> TableSummary:
+    if odd := [name for name in options.data if not _is_summary(name)]:
+        raise ValueError(f"{odd[0]} is no summary, and the others are: summarize it first")
+    if options.weight or options.target or options.without:
+        raise ValueError(
+            "--weight, --target and --without are for data: what a summary holds was settled when it was made"
+        )
+    total, *others = map(_loaded_summary, options.data)
+    for other in others:
+        total = total + other
+    return summarize(total, columns=options.columns)
+
+
+def run_encode(options: argparse.Namespace, screen: Screen) -> int:
+    """Write the number of the bin of every value."""
+    import pyarrow
+
+    write = table_writer(options.output)
+    check_output(options.output, [*options.data, options.bins])
+    bins = _loaded(options.bins)
+    stream = open_stream(options.data)
+    assert stream is not None
+    _check_columns(list(stream.names or ()), bins.names)
+    n_rows = 0
+
+    def coded(progress: Progress) -> Iterator[Any]:
+        nonlocal n_rows
+        done = 0
+        for chunk in prefetch(stream.chunks(bins.names)):
+            numbers = numbers_only(chunk.data).table
+            if odd := [name for name in bins.names if name not in numbers.column_names]:
+                raise ValueError(f"column {odd[0]!r} holds no numbers here, but did when the bins were fitted")
+            done += chunk.size
+            if numbers.num_rows == 0:
+                continue
+            n_rows += numbers.num_rows
+            codes = bins.encode(numbers, order="F")
+            progress(done, max(done, stream.size), chunk.where)
+            yield pyarrow.table({name: codes[:, i] for i, name in enumerate(bins.names)})
+
+    with screen.progress("MB", MEGABYTE) as progress:
+        write(coded(progress), options.output)
+    screen.print_json({"rows": n_rows, "columns": len(bins), "missing_code": bins.missing_code})
+    screen.note(f"{n_rows:,} rows of {len(bins)} columns: {options.output} ({bins.missing_code} is missing)")
+    return 0
+
+
+def run_show(options: argparse.Namespace, screen: Screen) -> int:
+    """Print what is in a file of bins."""
+    bins = _loaded(options.bins)
+    if options.column is None:
+        _show_bins(bins, screen)
+        return 0
+    if options.column not in bins.names:
+        raise ValueError(f"there is no column {options.column!r}{nearest(options.column, bins.names)}")
+    if (choice := bins.choices.get(options.column)) is not None and not screen.quiet:
+        _show_choice(choice, screen)
+    if bins.stats is None:
+        ends = ["-inf", *[f"{cut:.6g}" for cut in bins[options.column]], "inf"]
+        rows = [[str(i), low, high] for i, (low, high) in enumerate(pairwise(ends))]
+        screen.table(["bin", "above", "up to"], rows)
+        screen.print_json([{"bin": i, "cut": cut} for i, cut in enumerate(bins[options.column].tolist())])
+        return 0
+    import narwhals as nw
+
+    table = nw.from_native(bins.table(options.column))
+    found = [dict(zip(table.columns, row, strict=True)) for row in table.iter_rows()]
+    head = ["bin", "above", "up to", "rows", "share", "mean"]
+    screen.table(
+        head,
+        [
+            [
+                "missing" if row["bin"] == bins.missing_code and row["low"] != row["low"] else str(row["bin"]),
+                *[f"{row[key]:.6g}" for key in ("low", "high")],
+                f"{row['weight']:,.6g}",
+                f"{row['share']:.2%}",
+                f"{row['mean']:.6g}",
+            ]
+            for row in found
+        ],
+    )
+    plain = [{key: value if abs(value) < float("inf") else None for key, value in _numbers(row)} for row in found]
+    screen.print_json(plain)
+    return 0
+
+
+def _numbers(row: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    yield from ((key, value) for key, value in row.items() if not isinstance(value, str))
+
+
+def _show_bins(bins: Bins, screen: Screen) -> None:
+    if bins.stats is None:
+        rows = [[name, str(n)] for name, n in zip(bins.names, bins.n_bins, strict=True)]
+        screen.table(["column", "bins"], rows)
+        screen.print_json([{"column": name, "bins": int(n)} for name, n in rows])
+        return
+    import narwhals as nw
+
+    table = nw.from_native(bins.costs())
+    found = [dict(zip(table.columns, row, strict=True)) for row in table.iter_rows()]
+    choices = bins.choices
+    head = ["column", "bins", "variance lost", "largest bin", "values in it", *(["auto chose"] if choices else [])]
+    rows = [
+        [row["column"], str(row["bins"]), f"{row['lost']:.3%}", f"{row['largest_bin']:.2%}", f"{row['hidden']:,}"]
+        for row in found
+    ]
+    if choices:
+        rows = [[*row, choices[row[0]].chosen if row[0] in choices else "–"] for row in rows]
+    screen.table(head, rows)
+    if not screen.quiet:
+        for name, choice in choices.items():
+            screen.say(f"{name}: {describe(choice)}")
+    screen.print_json([{**row, **_choice_dict(choices.get(row["column"]))} for row in found])
+
+
+def _choice_dict(choice: Choice | None) -> dict[str, Any]:
+    """Return a choice for machines, if there was one."""
+    return {} if choice is None else {"choice": {**asdict(choice), "usual": choice.usual, "why": choice.why}}
+
+
+def _show_choice(choice: Choice, screen: Screen) -> None:
+    """Print what each candidate explains of the target, the best first."""
+    rows = [
+        [name, f"{share:.3%}", "usual" if name == choice.usual else f"± {choice.noise[name]:.3%}"]
+        for name, share in sorted(choice.explained.items(), key=lambda item: -item[1])
+    ]
+    if rows:
+        screen.table(["candidate", "explains of the target", "by chance"], rows)
+    screen.say(f"auto chose {describe(choice)}")
+
+
+def _loaded(path: str) -> Bins:
+    with _readable(path):
+        return Bins.load(path)
+
+
+def _check_columns(known: Sequence[str], names: Sequence[str | None]) -> None:
+    for name in names:
+        if name is not None and name not in known:
+            raise ValueError(f"there is no column {name!r}{nearest(name, known)}")

@@ -1,0 +1,1 @@
+"""Where rows come from: anything that holds a table, as named columns of numbers."""

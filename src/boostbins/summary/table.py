@@ -1,0 +1,267 @@
+"""The summaries of all columns of a table: what is kept, sent and added up instead of its rows."""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from boostbins._atomic import atomic_write
+from boostbins._threads import WORTH_THREADS, Progress, checked_threads, map_threads
+from boostbins.sources.stream import Batch, column_in, joined, numbers_in
+from boostbins.sources.table import Column, SparseColumn, Table
+from boostbins.sources.values import Floats, Targets, checked_target, checked_weight, numbered_classes
+from boostbins.summary.column import MAX_CELLS, ColumnSummary, GrowingSummary
+
+MAGIC = b"boostbins table"
+_VERSION = 1
+_HEAD = struct.Struct("<15sBQ")  # ..., the length of the names
+_LENGTH = struct.Struct("<Q")
+_CRC = struct.Struct("<I")
+
+
+class TableSummary:
+    """The summaries of all columns of a table, immutable: made by `summarize`, added up with ``+``, cut by `fit_bins`.
+
+    Like those of its columns, the sum is the same to the last bit whatever the parts that the rows came in and the
+    order they are added in. (With weights or targets: up to the rounding of their sums.)
+
+    Parameters
+    ----------
+    columns : iterable of ColumnSummary
+    names : iterable of str, optional
+        "x0", "x1", ... if not given.
+
+    Examples
+    --------
+    >>> from boostbins import fit_bins, summarize
+    >>> yesterday, today = summarize({"price": [1.0, 2.0]}), summarize({"price": [2.0, 9.0, float("nan")]})
+    >>> yesterday + today
+    TableSummary(5 rows; price: 3 distinct values)
+    >>> fit_bins(yesterday + today)["price"]
+    array([1.5, 5.5])
+    """
+
+    __slots__ = ("columns", "names")
+
+    columns: tuple[ColumnSummary, ...]
+    names: tuple[str, ...]
+
+    def __init__(self, columns: Iterable[ColumnSummary], names: Iterable[str] | None = None) -> None:
+        held = tuple(columns)
+        known = tuple(f"x{i}" for i in range(len(held))) if names is None else tuple(map(str, names))
+        if len(known) != len(held) or len(set(known)) != len(known):
+            raise ValueError(f"names must be {len(held)} different names, one per column, got {known}")
+        object.__setattr__(self, "columns", held)
+        object.__setattr__(self, "names", known)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a TableSummary is immutable: make a new one instead of setting {name}")
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def __iter__(self) -> Iterator[ColumnSummary]:
+        return iter(self.columns)
+
+    def __getitem__(self, name: str) -> ColumnSummary:
+        if name not in self.names:
+            raise KeyError(f"no column {name!r}; there are {', '.join(map(repr, self.names[:10]))}")
+        return self.columns[self.names.index(name)]
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows, those of weight 0 not counted."""
+        return max((column.n_rows for column in self.columns), default=0)
+
+    def __add__(self, other: TableSummary) -> TableSummary:
+        """Return the summary of both tables' rows; columns are matched by name."""
+        if not isinstance(other, TableSummary):
+            return NotImplemented
+        if odd := sorted(set(self.names) ^ set(other.names)):
+            raise ValueError(f"only one of the two summaries has a column {odd[0]!r}: they cannot be added")
+        return TableSummary((mine + other[name] for name, mine in zip(self.names, self, strict=True)), self.names)
+
+    # ---- as a value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TableSummary) and (self.names, self.columns) == (other.names, other.columns)
+
+    def __hash__(self) -> int:
+        return hash((self.names, self.columns))
+
+    def __repr__(self) -> str:
+        held = [
+            f"{name}: {column.n_cells:,} {'distinct values' if column.is_exact else 'cells'}"
+            for name, column in zip(self.names[:6], self, strict=False)
+        ]
+        more = [f"and {len(self) - 6} more"] if len(self) > 6 else []
+        return f"TableSummary({self.n_rows:,} rows; {', '.join(held + more)})"
+
+    def to_bytes(self) -> bytes:
+        """Return the summary as bytes, for `from_bytes`."""
+        names = json.dumps(self.names).encode()
+        parts = [_HEAD.pack(MAGIC, _VERSION, len(names)), names]
+        for column in self.columns:
+            data = column.to_bytes()
+            parts += [_LENGTH.pack(len(data)), data]
+        body = b"".join(parts)
+        return body + _CRC.pack(zlib.crc32(body))
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> TableSummary:
+        """Return the summary that `to_bytes` wrote."""
+        if len(data) < _HEAD.size + _CRC.size or not data.startswith(MAGIC):
+            raise ValueError("these bytes are not a summary of boostbins', or are cut short")
+        _, version, length = _HEAD.unpack_from(data)
+        if version != _VERSION:
+            raise ValueError(f"a summary of version {version}; this boostbins reads version {_VERSION}")
+        body = memoryview(data)[: -_CRC.size]
+        if _CRC.unpack(data[-_CRC.size :])[0] != zlib.crc32(body):
+            raise ValueError("the summary is damaged or cut short: its checksum is wrong; build it again")
+        at = _HEAD.size + length
+        names = _names_in(bytes(body[_HEAD.size : at]))
+        columns = []
+        for name in names:
+            if at + _LENGTH.size > len(body):
+                raise ValueError(f"not a summary of boostbins': it ends before column {name!r}")
+            (length,) = _LENGTH.unpack_from(body, at)
+            at += _LENGTH.size + length
+            columns.append(ColumnSummary.from_bytes(bytes(body[at - length : at])))
+        if at != len(body):
+            raise ValueError("not a summary of boostbins': it goes on after the last column")
+        return cls(columns, names)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TableSummary, (self.columns, self.names)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the summary to a file: whole, or not at all."""
+        with atomic_write(path) as file:
+            file.write_bytes(self.to_bytes())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> TableSummary:
+        """Return the summary in a file that `save` wrote."""
+        with Path(path).open("rb") as file:
+            data = file.read(len(MAGIC))
+            if data == MAGIC:  # else it may be anything, and without end
+                data += file.read()
+        try:
+            return cls.from_bytes(data)
+        except ValueError as error:
+            raise ValueError(f"{os.fspath(path)}: {error}") from None
+
+
+def _names_in(data: bytes) -> list[str]:
+    try:
+        names = json.loads(data)
+    except (ValueError, RecursionError):
+        names = None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ValueError("not a summary of boostbins': its names cannot be read")
+    return names
+
+
+# ---- summaries of rows
+
+
+def summarize_table(
+    table: Table,
+    weight: Floats | None = None,
+    target: Targets | None = None,
+    *,
+    max_cells: int | None = MAX_CELLS,
+    n_threads: int | None = None,
+) -> TableSummary:
+    """Return the summary of a table; weights and targets are checked already."""
+    columns = map_threads(
+        lambda i: summarize_column(table, i, weight, target, max_cells=max_cells), range(len(table)), n_threads
+    )
+    return TableSummary(columns, table.names)
+
+
+def summarize_column(
+    table: Table,
+    i: int,
+    weight: Floats | None = None,
+    target: Targets | None = None,
+    *,
+    max_cells: int | None = MAX_CELLS,
+) -> ColumnSummary:
+    """Return the summary of a table's column; weights and targets are checked already."""
+    column = table.read(i)
+    if isinstance(column, SparseColumn) and target is not None:
+        column = column.dense()
+    if not isinstance(column, SparseColumn):
+        return ColumnSummary.of_checked(column, weight, target, max_cells)
+    stored_weight = None if weight is None else weight[column.rows]
+    stored = ColumnSummary.of_checked(column.values, stored_weight, None, max_cells)
+    if weight is None:
+        n_rest, rest_weight = table.n_rows - len(column.values), None
+    else:
+        rest = weight.copy()
+        rest[column.rows] = 0.0
+        n_rest, rest_weight = int(np.count_nonzero(rest)), [rest.sum()]
+    if n_rest == 0:
+        return stored
+    return stored + ColumnSummary([column.rest], rest_weight, max_cells=max_cells).of_rows(n_rest)
+
+
+def summarize_stream(
+    batches: Iterator[Batch],
+    *,
+    weight: str = "sample_weight",
+    target: str = "y",
+    n_classes: int | None = None,
+    max_cells: int | None = MAX_CELLS,
+    n_threads: int | None = None,
+    progress: Progress | None = None,
+    size: int = 0,
+    view: Callable[[Column], Column] | None = None,
+) -> TableSummary:
+    """Return the summary of all batches.
+
+    Parameters
+    ----------
+    batches : iterator of Batch
+    weight, target : str
+        The arguments among the batches' numbers that are these.
+    n_classes : int, optional
+        If the target numbers classes, how many.
+    max_cells, n_threads, progress
+        As for `summarize`.
+    size : int
+        Of the whole stream, for `progress`.
+    view : function, optional
+        How a library sees a column.
+    """
+    threads = checked_threads(n_threads)
+    columns: list[GrowingSummary] = []
+    names: tuple[str, ...] = ()
+    done = 0
+    for some in joined(batches):
+        n_rows = sum(batch.table.n_rows for batch in some)
+        weights, targets = numbers_in(some, weight, checked_weight), numbers_in(some, target, checked_target)
+        if targets is not None and n_classes is not None:
+            targets = numbered_classes(targets[:, 0], n_classes, target)
+        names = some[0].table.names
+        columns = columns or [GrowingSummary(max_cells) for _ in names]
+
+        def add(i: int) -> None:
+            columns[i].add(column_in(some, i, view), weights, targets)  # noqa: B023 (done before the next)
+
+        map_threads(add, range(len(names)), threads if n_rows >= WORTH_THREADS else 1)
+        done += sum(batch.size for batch in some)
+        if progress is not None:
+            progress(done, max(size, done), some[-1].where)
+    summary = TableSummary(map_threads(lambda i: columns[i].summary(), range(len(names)), threads), names)
+    if len(summary) and summary.n_rows == 0:
+        raise ValueError(f"{weight} is zero for every row: give some row a positive weight")
+    return summary
