@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find src CMakeLists.txt pyproject.toml -type f ! -name '*.pyc' 2>/dev/null)
 
-.PHONY: demo test test-oldest peers lint bench docs paper sanitize clean
+.PHONY: demo test test-oldest peers fuzz lint bench docs paper sanitize clean
 .DELETE_ON_ERROR:
 
 $(BIN)/python:
@@ -38,6 +38,12 @@ test-oldest: $(VENV)-oldest/.installed  ## the adapters with the oldest versions
 
 peers: $(VENV)/.installed  ## the libraries' own tests, with our classes in the place of theirs
 	$(BIN)/python -m tests.peers sklearn -n auto
+
+SECONDS ?= 60
+SEED ?= 0
+
+fuzz: $(VENV)/.installed  ## random cases for as long as SECONDS says
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED)
 
 lint: $(VENV)/.installed  ## the linters
 	$(BIN)/ruff check .

@@ -90,6 +90,18 @@ def test_decoding_gives_means_or_centers():
     np.testing.assert_array_equal(bins.encode({"x": bins.decode(codes)[:, 0]}), codes)
 
 
+@pytest.mark.parametrize("start", [1.0, -1.0, 0.0, -5e-324, -1e-322, 1e308])
+def test_centers_of_the_narrowest_bins_lie_in_them(start):
+    x = np.array([start])
+    while len(x) < 5:
+        x = np.append(x, np.nextafter(x[-1], np.inf))
+    bins = fit_bins(x)
+    codes = bins.encode(x)
+    assert bins.n_bins == (5,)
+    for kind in ("mean", "center"):
+        np.testing.assert_array_equal(bins.encode(bins.decode(codes, kind=kind)), codes)
+
+
 def test_columns_by_position_and_by_name():
     bins = Bins([[1.0], [2.0, 3.0]], ["a", "b"])
     assert len(bins) == 2
@@ -255,6 +267,27 @@ def test_forged_statistics_are_refused(field, value):
     bad = value if field in ("low", "missing") or isinstance(value, list) else [value] * 8
     with pytest.raises(ValueError, match=r"not the JSON of boostbins' bins: \S"):
         Bins.from_json(forged({"stats": {**stats, field: bad}}))
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"low": 2.0},
+        {"high": 0.1},
+        {"low": None},
+        {"high": None},
+        {"low": None, "high": None},
+        {"mean": [1e300] * 8},
+        {"variance": [1e300] * 8},
+        {"weight": [0.0] * 8},
+        {"weight": [1e308] * 8},
+    ],
+)
+def test_statistics_that_contradict_each_other_are_refused(odd):
+    stats = json.loads(forged({}))["columns"][1]["stats"]
+    assert Bins.from_json(forged({"stats": stats})).stats[1].low == stats["low"]
+    with pytest.raises(ValueError, match="weights for all means, and means and variances of values from low to high"):
+        Bins.from_json(forged({"stats": {**stats, **odd}}))
 
 
 def test_table_says_what_each_bin_holds():

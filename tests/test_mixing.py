@@ -454,6 +454,15 @@ def test_a_weight_is_as_good_as_repeated_rows_where_many_cuts_are_as_good():
     assert hybrid(ColumnSummary(x, weight), 12).tolist() == hybrid(ColumnSummary(np.repeat(x, weight)), 12).tolist()
 
 
+@pytest.mark.parametrize("total_bins", [None, 20])
+@pytest.mark.parametrize("seed", range(3))
+def test_weights_of_all_sizes_leave_nothing_infinite(seed, total_bins):
+    r = np.random.default_rng(seed)
+    X, y, weight = r.random((300, 2)), r.integers(-5, 6, 300), 10.0 ** r.uniform(-300, 300, 300)
+    bins = fit_bins(X, "auto", 40, weight, y=y, total_bins=total_bins)
+    assert Bins.from_json(bins.to_json()).choices == bins.choices  # JSON has no infinity
+
+
 def test_bins_go_where_they_matter():
     r = np.random.default_rng(0)
     X = {

@@ -179,6 +179,7 @@ def test_many_files_and_patterns_are_one_table(tmp_path):
         (b"1.5,2\n3,4\n", "has no names of columns"),
         (zipped(b"", ["[Content_Types].xml", "xl/workbook.xml"]), r"data\.csv: this is an Excel file: save it as CSV"),
         (bytes(range(256)), "is not a CSV, Parquet or Feather file"),
+        (b"\n\xff\n", "is not a CSV, Parquet or Feather file"),
         (KINDS["data.parquet"][:300], "is not a whole Parquet file"),
         (KINDS["data.feather"][:100], "is not a whole Feather file"),
         (KINDS["data.csv.gz"][:30], "is not a whole compressed file"),

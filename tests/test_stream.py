@@ -317,6 +317,15 @@ def test_a_file_cut_short_is_named(table, tmp_path):
             fit_bins(folder)
 
 
+@pytest.mark.parametrize("kind", ["parquet", "feather"])
+def test_a_column_whose_name_is_damaged_is_named(tmp_path, kind):
+    path = tmp_path / f"a.{kind}"
+    (parquet.write_table if kind == "parquet" else feather.write_feather)(pa.table({"price": [1.0]}), path)
+    path.write_bytes(path.read_bytes().replace(b"price", b"pric\xff"))
+    with pytest.raises(FileError, match=rf"a\.{kind} (has a column whose name is no text|is not a whole)"):
+        fit_bins(path)
+
+
 def test_csv_of_texts_among_numbers_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(our_csv, "_MAX_BLOCK", 1 << 12)
     rows = [f"{i},{i / 7}" for i in range(2000)]

@@ -267,6 +267,9 @@ def test_a_nan_of_any_bits_is_missing():
     assert summary.missing == 3000
     assert summary.points.weight.tolist() == [70_000, 70_000]
     assert ColumnSummary(x[::-1]) == summary
+    for n in (1, 200_000):
+        odd = np.repeat(np.array([0x7F800001, 0xFFC00000, 0x3F800000], np.uint32), n).view(np.float32)
+        assert ColumnSummary(odd).missing == 2 * n
 
 
 def test_odd_arrays_are_read():
@@ -279,7 +282,10 @@ def test_odd_arrays_are_read():
 def test_extreme_weights_do_not_break_the_description():
     assert "2 rows" in repr(ColumnSummary([0.0, 1.0], [1.0, 1e-300]))
     assert ColumnSummary([0.0, 1e200]).variance == np.inf
-    assert ColumnSummary([-1e300, 1e300], [1e300, 1e-300]).variance == 0
+    most = np.finfo(np.float64).max
+    for value in (1e300, most):
+        assert ColumnSummary([-value, value], [1e300, 1e-300]).variance == 0
+    assert ColumnSummary([-most, most]).variance == np.inf
 
 
 def test_bytes_of_every_version_are_read():

@@ -21,6 +21,7 @@ from boostbins.methods.choice import Choice
 from boostbins.sources.request import NonNumeric, Request
 from boostbins.sources.table import DATE, NOTHING, ROWS_AT_ONCE, SPAN, SparseColumn, Table, read_table
 from boostbins.sources.values import Floats, checked_weight, real_numbers
+from boostbins.summary.column import halfway
 from boostbins.summary.stats import BinStats, bin_rows, bin_stats, cost_row, frame_of
 from boostbins.summary.table import summarize_column
 
@@ -351,7 +352,8 @@ class Bins:
         high = stats.high if stats.high is not None else (cuts[-1] if len(cuts) else np.nan)
         left = np.concatenate([np.fmin(low, cuts[:1]) if len(cuts) else [low], cuts])
         right = np.concatenate([cuts, np.fmax(high, cuts[-1:]) if len(cuts) else [high]])
-        center = left / 2 + right / 2
+        center = halfway(left, right)
+        center = np.where(center > left, center, right)  # the left end belongs to the bin before
         if kind == "center":
             return center
         mean = np.array([np.nan if m is None else m for m in stats.mean])

@@ -111,7 +111,8 @@ class TargetSums:
         total = float(squares - np.square(mean).sum() * weight)
         self.total = total if total > _ROUNDING * squares else 0.0
         self.weight = column.rows
-        self._least = max(float(self.weight.min()), float(np.finfo(np.float64).tiny))
+        # What weighs less is rounding, and so are its sums: divided by that they would be of any size.
+        self._least = max(float(self.weight.min()), float(np.finfo(np.float64).eps * self.weight.sum()))
         self._before = _core.running_sums(moments, mean)  # a row for each point and the end
 
     def _held(self, ends: NDArray[np.intp]) -> tuple[Floats, Floats]:

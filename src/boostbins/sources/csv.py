@@ -57,9 +57,9 @@ class CsvFile:
         """Find out about the form, the names and the types."""
         name = self.name
         text = content.head.decode("utf-8", errors="ignore")
-        if "\0" in text:
-            raise FileError(f"{name} is not a CSV, Parquet or Feather file")
         lines = [line for line in text.lstrip("\ufeff").splitlines() if line.strip()]
+        if "\0" in text or not lines:
+            raise FileError(f"{name} is not a CSV, Parquet or Feather file")
         said = re.fullmatch(r"sep=(.)", lines[0].strip())  # by Excel
         self._skip_rows = 1 if said else 0
         self._separator = said[1] if said else _separator(lines[0])

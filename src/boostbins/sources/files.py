@@ -74,7 +74,10 @@ _INDEX = re.compile(r"__index_level_\d+__")  # what pandas makes of an index wit
 
 def columns_of(schema: Any, name: str) -> list[str]:
     """Return the names of a file's columns, all different, without what pandas made of an index."""
-    names = [column for column in schema.names if not _INDEX.fullmatch(column)]
+    try:
+        names = [column for column in schema.names if not _INDEX.fullmatch(column)]
+    except UnicodeDecodeError:
+        raise FileError(f"{name} has a column whose name is no text: it is damaged, write it again") from None
     if len(set(names)) < len(names):
         twice = next(column for column in names if names.count(column) > 1)
         raise FileError(f"{name} has more than one column named {twice!r}: rename one of them")
@@ -216,7 +219,7 @@ def _parquet(name: str, state: tuple[int, int, int]) -> File:
     try:
         with parquet.ParquetFile(name) as file:
             schema, metadata = file.schema_arrow, file.metadata
-    except (pyarrow.ArrowException, OSError) as error:
+    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
         raise FileError(f"{name} is not a whole Parquet file: {first_line(error)}") from None
     n_groups = metadata.num_row_groups
     rows = [metadata.row_group(i).num_rows for i in range(n_groups)]

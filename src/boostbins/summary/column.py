@@ -233,9 +233,9 @@ class ColumnSummary:
     @property
     def variance(self) -> float:
         """The variance of the finite values (of the population)."""
-        scale, second, _ = self._central_moments
+        half_unit, second, _ = self._central_moments
         with np.errstate(over="ignore", under="ignore"):
-            return float((np.float64(scale) * np.sqrt(second)) ** 2)
+            return float((np.float64(half_unit) * (2 * np.sqrt(second))) ** 2)
 
     @property
     def skew(self) -> float:
@@ -245,7 +245,7 @@ class ColumnSummary:
 
     @cached_property
     def _central_moments(self) -> tuple[float, float, float]:
-        """Return a unit, and the second and third central moments in that unit, which cannot overflow."""
+        """Return half a unit, and the second and third central moments in that unit, which cannot overflow."""
         if not self.n_cells:
             return 1.0, float("nan"), float("nan")
         half_range = self.max / 2 - self.min / 2
@@ -256,7 +256,7 @@ class ColumnSummary:
         share = self.points.weight / self.weight
         second = float((share * (x * x + spread)).sum())
         third = float((share * (x**3 + 3 * x * spread)).sum())
-        return 2 * half_range, second, third
+        return half_range, second, third
 
     def quantile(self, q: ArrayLike) -> Floats:
         """Return quantiles with linear interpolation, as `np.quantile` of the rows does.
@@ -401,7 +401,7 @@ def _counted(values: NDArray[Any], weights: Floats | None, targets: Targets | No
 def _summarized(values: NDArray[Any], weights: Floats | None, targets: Targets | None, max_cells: int) -> _core.State:
     values, weights, targets = _counted(values, weights, targets)
     if len(values) <= _SORTED_ROWS or max_cells == _UNBOUNDED:
-        values = values.astype(np.float64, copy=False)
+        values = _as_floats(values)
         if weights is None and targets is None:
             return _core.summarize(np.sort(values), None, None, None, None, max_cells)
         order = np.argsort(values)
@@ -425,7 +425,13 @@ def _summarized(values: NDArray[Any], weights: Floats | None, targets: Targets |
 
 def _guide(values: NDArray[Any]) -> Floats:
     """Return some of the values in ascending order, for the kernel to find its way."""
-    return np.sort(values[:: max(1, len(values) // (2 * MAX_CELLS))].astype(np.float64, copy=False))
+    return np.sort(_as_floats(values[:: max(1, len(values) // (2 * MAX_CELLS))]))
+
+
+def _as_floats(values: NDArray[Any]) -> Floats:
+    """Return values as float64."""
+    with np.errstate(invalid="ignore"):  # of signaling NaN, which are missing like any other
+        return values.astype(np.float64, copy=False)
 
 
 def _checked(state: _core.State) -> _core.State:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,7 +37,25 @@ class BinStats:
         values = [value for value in (stats.low, stats.high, *stats.mean) if value is not None]
         if not np.isfinite([*counted, *real_numbers(values or [0.0], "stats")]).all() or (counted < 0).any():
             raise ValueError("stats must hold finite numbers, none below 0 for what is counted")
+        if not stats._is_possible():
+            raise ValueError(
+                "stats must hold weights for all means, and means and variances of values from low to high"
+            )
         return stats
+
+    def _is_possible(self) -> bool:
+        """Return whether what has a mean has a weight, and varies no more than from low to high."""
+        held = [(weight, mean) for weight, mean in zip(self.weight, self.mean, strict=True) if mean is not None]
+        if self.low is None or self.high is None or not held:
+            return self.low is None and self.high is None and not held
+        weights, means = zip(*held, strict=True)
+        deviation = math.sqrt(max(self.variance))
+        return (
+            min(weights) > 0
+            and math.isfinite(sum(self.weight) + self.missing)
+            and self.low <= min(means) <= max(means) <= self.high
+            and deviation / 2 <= self.high / 2 - self.low / 2
+        )
 
 
 def bin_stats(summary: ColumnSummary, cuts: Floats) -> BinStats:
