@@ -24,6 +24,8 @@ from paper.learners import LEARNERS
 from paper.measure import Outcome, measure
 from paper.store import COLUMNS, Store, StoreError
 
+pytestmark = pytest.mark.paper
+
 ROOT = Path(__file__).parents[1]
 DATA = os.environ.get("BOOSTBINS_DATA")
 JOB = Job("real", "regression/abalone", "sklearn", "kmeans", 255, 0, "smoke", 1000)
