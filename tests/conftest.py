@@ -1,8 +1,13 @@
 from __future__ import annotations
 
-import numpy as np
-from hypothesis import HealthCheck, settings
-from hypothesis import strategies as st
+import os
+
+# Before a library loads OpenMP: where there are more threads than cores, those that wait would take the cores.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+import numpy as np  # noqa: E402
+from hypothesis import HealthCheck, settings  # noqa: E402
+from hypothesis import strategies as st  # noqa: E402
 
 settings.register_profile(
     "boostbins", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow], derandomize=True
