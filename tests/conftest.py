@@ -5,9 +5,9 @@ import os
 # Before a library loads OpenMP: where there are more threads than cores, those that wait would take the cores.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
-import numpy as np  # noqa: E402
-from hypothesis import HealthCheck, settings  # noqa: E402
-from hypothesis import strategies as st  # noqa: E402
+import numpy as np
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
 
 settings.register_profile(
     "boostbins", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow], derandomize=True

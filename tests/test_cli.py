@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import re
-import resource
 import signal
 import subprocess
 import sys
@@ -23,6 +21,9 @@ from boostbins import Bins, chunks, fit_bins, stream
 from boostbins.cli import main
 from boostbins.reading import read_files
 from boostbins.trainers import TRAINERS
+
+pty = pytest.importorskip("pty")  # not on Windows
+resource = pytest.importorskip("resource")
 
 COMMAND = [sys.executable, "-m", "boostbins"]
 QUICK = ["--splits", "2", "--library", "sklearn", "--param", "max_iter=10", "--methods", "kmeans"]
@@ -77,7 +78,7 @@ def folder(tmp_path):
 
 
 COMMANDS = {
-    "demo": (["demo", "--library", "sklearn"], "auto lowers the error by"),
+    "demo": (["demo", "--library", "xgboost"], "auto lowers the error by"),
     "compare": (["compare", "data.parquet", "--target", "price", *QUICK, "--html", "page.html"], "At 63 bins"),
     "report": (["report", "data.parquet", "--target", "price"], "area: "),
     "fit": (["fit", "data.parquet", "--without", "price", "-o", "bins.json"], "variance lost"),

@@ -463,7 +463,7 @@ def test_folders_that_cannot_be_written_are_named(folder):
 
 @pytest.mark.slow
 def test_the_whole_paper_in_small(folder, monkeypatch):
-    """Protocol smoke: every experiment, then the page. On all datasets, where they are: one split of each, two of some."""
+    """Protocol smoke: every experiment, then the page. On all datasets, where they are: one split each, two of some."""
     results = folder / "results"
     if DATA:
         monkeypatch.setenv("BOOSTBINS_DATA", DATA)
