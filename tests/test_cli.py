@@ -111,7 +111,7 @@ def test_in_a_pipe(folder, name):
     assert not list(folder.glob(".*"))  # nothing half written stays
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", [pytest.param("demo", marks=pytest.mark.slow), *QUICK_COMMANDS])
 def test_on_a_terminal(folder, name):
     fit_bins(pd.read_parquet(folder / "data.parquet")[["area", "age"]]).save(folder / "bins.json")
     arguments, said = COMMANDS[name]
@@ -234,6 +234,7 @@ def test_a_reader_that_has_seen_enough(folder):
     assert b"Broken" not in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", TRAINERS)
 def test_the_demo_with_each_library(tmp_path, library):
     done = run("demo", "--library", library, "--html", "d.html", cwd=tmp_path)
