@@ -3,18 +3,30 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find src CMakeLists.txt pyproject.toml -type f ! -name '*.pyc' 2>/dev/null)
+EDITABLE := $(wildcard $(VENV)/.editable)
+GROUPS := --group test --group browser --group docs --group paper --group lint
+FAST := not (slow or browser or spark or dask or paper)
 
-.PHONY: demo test test-oldest peers fuzz lint bench docs paper sanitize clean
+.PHONY: demo dev test check test-oldest peers fuzz lint bench docs paper sanitize clean
 .DELETE_ON_ERROR:
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 
-$(VENV)/.installed: $(BIN)/python $(SOURCES)
-	$(BIN)/python -m pip install --quiet --group test --group browser --group docs --group paper --group lint .
-	$(BIN)/python -m pip install --quiet --force-reinstall --no-deps .
+# An editable install follows src/ by itself. It is built without isolation: what builds the kernels anew, at an import,
+# must still be there then.
+$(VENV)/.installed: $(BIN)/python $(if $(EDITABLE),CMakeLists.txt pyproject.toml,$(SOURCES))
+	$(BIN)/python -m pip install --quiet $(GROUPS) $(if $(EDITABLE),--group dev) .
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m pip install --quiet --force-reinstall --no-deps $(if $(EDITABLE),\
+	    --no-build-isolation -C build-dir=build/editable -C editable.mode=redirect -C editable.rebuild=true \
+	    -C editable.verbose=false -e) .
 	touch $@
+
+dev: $(BIN)/python  ## from now on .venv follows src/: Python at once, the kernels at the next import
+	touch $(VENV)/.editable
+	rm -f $(VENV)/.installed
+	$(MAKE) $(VENV)/.installed
 
 $(VENV)-oldest/.installed: $(SOURCES)
 	$(PYTHON) -m venv $(VENV)-oldest
@@ -28,6 +40,9 @@ demo: $(VENV)/.installed  ## the main job on built-in data: a table, a verdict a
 
 test: $(VENV)/.installed  ## all tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist loadfile
+
+check: $(VENV)/.installed lint  ## before a commit: the linters and the fast tests (two minutes)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist loadfile -m "$(FAST)"
 
 # Old libraries warn of newer ones beside them: their warnings are no errors here.
 test-oldest: $(VENV)-oldest/.installed  ## the adapters with the oldest versions of the libraries
@@ -50,6 +65,10 @@ lint: $(VENV)/.installed  ## the linters
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/clang-format --dry-run --Werror src/boostbins/_core/*.hpp src/boostbins/_core/*.cpp
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/[!c]*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 
 bench: $(VENV)/.installed  ## every figure of the README
 	$(BIN)/python benchmarks/speed.py

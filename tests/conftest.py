@@ -1,5 +1,10 @@
 from __future__ import annotations
 
+import os
+
+# Before a library loads OpenMP: where there are more threads than cores, those that wait would take the cores.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
 import numpy as np
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st

@@ -267,6 +267,7 @@ def _fit_in_a_process(folder):
     return model.bins_.digest
 
 
+@pytest.mark.slow
 def test_processes_share_a_folder(tmp_path):
     with multiprocessing.get_context("spawn").Pool(4) as pool:
         digests = pool.map(_fit_in_a_process, [str(tmp_path / "bins")] * 8)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import re
-import resource
 import signal
 import subprocess
 import sys
@@ -26,6 +24,9 @@ from boostbins.cli import main
 from boostbins.comparison.trainers import TRAINERS
 from boostbins.sources import files, stream
 from boostbins.sources.reading import read_files
+
+pty = pytest.importorskip("pty")  # not on Windows
+resource = pytest.importorskip("resource")
 
 COMMAND = [sys.executable, "-m", "boostbins"]
 QUICK = ["--splits", "2", "--library", "sklearn", "--param", "max_iter=10", "--methods", "kmeans"]
@@ -80,7 +81,7 @@ def folder(tmp_path):
 
 
 COMMANDS = {
-    "demo": (["demo", "--library", "sklearn"], "auto lowers the error by"),
+    "demo": (["demo", "--library", "xgboost"], "auto lowers the error by"),
     "compare": (["compare", "data.parquet", "--target", "price", *QUICK, "--html", "page.html"], "At 63 bins"),
     "report": (["report", "data.parquet", "--target", "price"], "area: "),
     "fit": (["fit", "data.parquet", "--without", "price", "-o", "bins.json"], "variance lost"),
@@ -113,7 +114,7 @@ def test_in_a_pipe(folder, name):
     assert not list(folder.glob(".*"))  # nothing half written stays
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", [pytest.param("demo", marks=pytest.mark.slow), *QUICK_COMMANDS])
 def test_on_a_terminal(folder, name):
     fit_bins(pd.read_parquet(folder / "data.parquet")[["area", "age"]]).save(folder / "bins.json")
     arguments, said = COMMANDS[name]
@@ -236,6 +237,7 @@ def test_a_reader_that_has_seen_enough(folder):
     assert b"Broken" not in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", TRAINERS)
 def test_the_demo_with_each_library(tmp_path, library):
     done = run("demo", "--library", library, "--html", "d.html", cwd=tmp_path)

@@ -32,14 +32,17 @@ import boostbins.xgboost
 from boostbins import Bins, fit_bins, kmeans, summarize
 from boostbins.dask.lightgbm import _codes, _needed, _raw_booster, _RegressorOnCodes
 
-pytestmark = pytest.mark.filterwarnings(
-    # The libraries' own, each met by their own classes too.
-    "ignore:Parameter n_jobs will be ignored:UserWarning",
-    "ignore:The argument 'eval_set' is deprecated",
-    "ignore:.*was not allocated eval_set data:UserWarning",
-    "ignore:X does not have valid feature names",
-    "ignore:(.|\\n)*inplace keyword in DataFrame",
-)
+pytestmark = [
+    pytest.mark.dask,
+    pytest.mark.filterwarnings(
+        # The libraries' own, each met by their own classes too.
+        "ignore:Parameter n_jobs will be ignored:UserWarning",
+        "ignore:The argument 'eval_set' is deprecated",
+        "ignore:.*was not allocated eval_set data:UserWarning",
+        "ignore:X does not have valid feature names",
+        "ignore:(.|\\n)*inplace keyword in DataFrame",
+    ),
+]
 
 FEATURES = ["skewed", "signed", "count", "constant", "negative"]  # in no symmetric order
 XGB = {"n_estimators": 12, "max_bin": 32, "random_state": 0}

@@ -28,6 +28,7 @@ def run(arguments, folder, **environment):
     return subprocess.run([sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", SNIPPETS)
 def test_snippets_run(code, tmp_path):
     pytest.importorskip("sklearn")
@@ -41,6 +42,7 @@ def commands_of(page):
     return [line for line in lines if re.search(r"\bboostbins (?!\[)", line)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "page", [page for page in [*PAGES, ROOT / "README.md"] if commands_of(page)], ids=lambda p: p.name
 )
@@ -85,6 +87,7 @@ def test_pictures_are_small_and_used():
         assert picture.stat().st_size < 100_000, picture.name
 
 
+@pytest.mark.slow
 def test_pictures_can_be_drawn(tmp_path):
     pytest.importorskip("matplotlib")
     done = run([str(DOCS / "pictures.py"), "drawn"], tmp_path, PYTHONWARNINGS="error")
@@ -104,6 +107,7 @@ def site(tmp_path_factory):
     return folder / "built"
 
 
+@pytest.mark.slow
 def test_it_builds_with_the_signatures(site):
     page = (site / "api" / "index.html").read_text(encoding="utf-8")
     text = re.sub(r"<[^>]*>", "", page).replace("&#39;", "'").replace("&quot;", '"')
@@ -127,6 +131,7 @@ class Loaded(HTMLParser):
             self.addresses.append(found.get("href") or "")
 
 
+@pytest.mark.slow
 def test_it_loads_nothing_from_another_host(site):
     for page in site.rglob("*.html"):
         loaded = Loaded()

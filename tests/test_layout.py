@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import boostbins
 
 SOURCE = Path(__file__).parents[1] / "src" / "boostbins"
@@ -79,6 +81,7 @@ def test_importing_it_loads_numpy_and_nothing_heavy():
     assert not heavy & set(loaded)
 
 
+@pytest.mark.dask
 def test_each_library_on_dask_needs_no_other():
     code = "import sys, boostbins.dask; boostbins.dask.{}; print(*sys.modules)"
     for name, other in {"fit_bins": "xgboost", "summarize": "lightgbm", "XGBRegressor": "lightgbm"}.items():

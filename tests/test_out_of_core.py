@@ -413,6 +413,7 @@ print(peak[0])
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_a_larger_table_takes_less_than_half_of_its_memory_more(tmp_path):
     rng = np.random.default_rng(0)

@@ -20,6 +20,8 @@ pd = pytest.importorskip("pandas")
 
 from playwright.sync_api import expect, sync_playwright  # noqa: E402
 
+pytestmark = pytest.mark.browser
+
 HACK = "<script>window.hacked=1</script>"
 METHODS = ["quantile", "kmeans", "auto", "hybrid", "optimal", "uniform"]
 

@@ -23,6 +23,8 @@ from paper.stats import Scores
 from paper.store import COLUMNS, Store
 from paper.synthetic import GRIDS, SCENARIOS, TAIL_GRID, TailCell, cell_of, seed_of
 
+pytestmark = pytest.mark.paper
+
 # ---- the rivals
 
 

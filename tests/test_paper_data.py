@@ -15,6 +15,7 @@ from paper.binning import SUMMARY_METHODS, PaperBinner, find_bins
 from paper.datasets import BY_KEY, TASKS, DatasetError, load, tasks_named
 from paper.synthetic import AUTHORS_GRIDS, GRIDS, Cell
 
+pytestmark = pytest.mark.paper
 needs_data = pytest.mark.skipif(not os.environ.get("BOOSTBINS_DATA"), reason="BOOSTBINS_DATA is not set")
 
 

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import csv
+import io
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 from test_paper_data import put
 
 from paper import claims, cli, figures, run, tables
-from paper.datasets import BY_KEY
+from paper.datasets import BY_KEY, load
 from paper.evidence import Evidence
 from paper.jobs import EXPERIMENTS, PAPER_EXPERIMENTS, Job, plan
 from paper.learners import LEARNERS
 from paper.measure import Outcome, measure
 from paper.store import COLUMNS, Store, StoreError
+
+pytestmark = pytest.mark.paper
 
 ROOT = Path(__file__).parents[1]
 DATA = os.environ.get("BOOSTBINS_DATA")
@@ -34,15 +39,19 @@ def folder(tmp_path, monkeypatch):
     data = tmp_path / "data"
     data.mkdir()
     monkeypatch.setenv("BOOSTBINS_DATA", str(data))
+    load.cache_clear()
     for key in ("regression/abalone", "regression/diamonds", "classification/heloc"):
         put(data, key, 200)
-    return tmp_path
+    yield tmp_path
+    load.cache_clear()
 
 
-def paper(*arguments, **options):
-    return subprocess.run(
-        [sys.executable, "-m", "paper", *map(str, arguments)], cwd=ROOT, capture_output=True, text=True, **options
-    )
+def paper(*arguments):
+    """Run a command here, since a process of its own imports for seconds; the processes of the jobs are its own."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+    with redirect_stdout(out), redirect_stderr(err), patch.dict(os.environ):
+        code = cli.main([str(argument) for argument in arguments])
+    return subprocess.CompletedProcess(arguments, code, *(file.buffer.getvalue().decode() for file in (out, err)))
 
 
 def begin(*arguments, **options):
@@ -172,7 +181,7 @@ def test_a_run_does_what_is_missing_and_nothing_else(folder):
 
 def test_what_a_row_holds(folder):
     results = folder / "results"
-    paper("run", "real-255", "--only", "abalone", "kmeans", "--seeds", 1, "--results", results)
+    paper("run", "real-255", "--only", "abalone", "kmeans", "--seeds", 1, "--jobs", 1, "--results", results)
     row = next(row for row in lines(results) if row["kind"] == "real")
     assert list(row) == COLUMNS
     assert float(row["score"]) > 0
@@ -198,7 +207,7 @@ def test_failures_are_kept_and_shown_and_run_again_on_request(folder):
     broken = put(folder / "data", "regression/abalone", 200)
     broken.loc[3, "f0"] = np.nan  # which the learner does not take
     broken.to_parquet(folder / "data" / "regression" / "abalone.parquet")
-    command = ("run", "real-255", "--only", "abalone", "--seeds", 1, "--results", results)
+    command = ("run", "real-255", "--only", "abalone", "--seeds", 1, "--jobs", 1, "--results", results)
     first = paper(*command)
     assert first.returncode == 1
     assert "5 done, 1 failed, 0 left" in first.stdout
@@ -308,7 +317,7 @@ def test_a_full_disk_stops_the_run_and_the_next_one_goes_on(folder):
 
 def test_hours_end_a_run_in_good_order(folder):
     results = folder / "results"
-    done = paper("run", "synthetic", "--hours", "0.0005", "--results", results)
+    done = paper("run", "synthetic", "--hours", "0.0005", "--jobs", 1, "--results", results)
     assert done.returncode == 1
     assert "stopped: the 0.0005 hours are over" in done.stderr
     assert all(row["score"] for row in lines(results))
@@ -317,7 +326,9 @@ def test_hours_end_a_run_in_good_order(folder):
 @pytest.mark.filterwarnings("ignore")
 def test_datasets_that_are_not_at_hand_are_named_and_left_out(folder, monkeypatch):
     monkeypatch.setenv("OPENML_CACHE_DIR", str(folder / "cache"))
-    done = paper("run", "real-255", "--only", "abalone", "pol", "--seeds", 1, "--results", folder / "results")
+    done = paper(
+        "run", "real-255", "--only", "abalone", "pol", "--seeds", 1, "--jobs", 1, "--results", folder / "results"
+    )
     assert done.returncode == 1
     assert "left out: regression/pol is not at hand" in done.stderr
     assert "likewise classification/pol" in done.stderr
@@ -434,7 +445,7 @@ def test_results_on_different_data_are_told(tmp_path):
 )
 def test_a_report_can_be_made_of_whatever_there_is(folder, words):
     results = folder / "results"
-    done = paper(*words, "--results", results)
+    done = paper(*words, "--jobs", 1, "--results", results)
     assert done.returncode == 0, done.stderr
     evidence = Evidence(Store(results).frame())
     assert len(list(tables.all_tables(evidence))) >= 9
@@ -450,15 +461,18 @@ def test_folders_that_cannot_be_written_are_named(folder):
     assert "Traceback" not in done.stderr
 
 
-def test_the_whole_paper_in_small(folder):
-    """Protocol smoke: every experiment, then the page. On all datasets, where they are."""
+@pytest.mark.slow
+def test_the_whole_paper_in_small(folder, monkeypatch):
+    """Protocol smoke: every experiment, then the page. On all datasets, where they are: one split each, two of some."""
     results = folder / "results"
     if DATA:
-        done = paper("run", "all", "--results", results, env={**os.environ, "BOOSTBINS_DATA": DATA})
-    else:
-        experiments = ("real-255", "real-63", "alternatives", "synthetic", "timing", "describe")
-        only = ("abalone", "diamonds", "heloc", "1/0.01/5", "1/0.01/10", "uniform/10000")
-        done = paper("run", *experiments, "--only", *only, "--results", results)
+        monkeypatch.setenv("BOOSTBINS_DATA", DATA)
+        begun = begin("run", "all", "--seeds", 1, "--results", results)
+        _, errors = begun.communicate()
+        assert begun.returncode == 0, errors
+    experiments = ("real-255", "real-63", "alternatives", "synthetic", "timing", "describe")
+    only = ("abalone", "diamonds", "heloc", "1/0.01/5", "1/0.01/10", "uniform/10000")
+    done = paper("run", *experiments, "--only", *only, "--results", results)
     assert done.returncode == 0, done.stderr
     written = paper("report", "--results", results, "--out", folder / "out")
     assert written.returncode == 0, written.stderr

@@ -20,6 +20,8 @@ from paper.stats import Scores
 from paper.store import COLUMNS, Store
 from paper.tables import all_tables, beside_table, grid_table, score_table
 
+pytestmark = pytest.mark.paper
+
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory):

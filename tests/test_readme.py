@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+import boostbins
+
 ROOT = Path(__file__).parents[1]
 SNIPPETS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
 
@@ -29,14 +31,16 @@ def test_snippets_run(code, tmp_path):
     assert done.stdout
 
 
+SOURCE = Path(boostbins.__file__).parent
 WITH_DOCTESTS = [
-    "adapter", "bins", "catboost", "comparison", "features", "fit", "inputs", "lightgbm.dataset", "methods", "mixing",
-    "reporting", "reporting.facts", "summary", "transformer", "xgboost",
-]  # fmt: skip
+    ".".join(["boostbins", *path.relative_to(SOURCE).with_suffix("").parts]).removesuffix(".__init__")
+    for path in sorted(SOURCE.rglob("*.py"))
+    if ">>> " in path.read_text(encoding="utf-8")
+]
 
 
 @pytest.mark.parametrize("name", WITH_DOCTESTS)
 def test_docstrings_are_true(name):
-    failed, tried = doctest.testmod(importlib.import_module(f"boostbins.{name}"))
+    failed, tried = doctest.testmod(importlib.import_module(name))
     assert tried > 0
     assert failed == 0

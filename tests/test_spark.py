@@ -20,6 +20,7 @@ from boostbins import Bins
 pa = pytest.importorskip("pyarrow")
 pytest.importorskip("pyspark")
 pytestmark = [
+    pytest.mark.spark,
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning:pyspark"),
 ]

@@ -511,6 +511,7 @@ print(peak[0] - before)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_a_file_is_binned_in_less_memory_than_it_has(tmp_path):
     rng = np.random.default_rng(0)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import pickle
-import resource
 import struct
 import zlib
 from pathlib import Path
@@ -346,6 +345,7 @@ def test_forged_bytes_are_refused(at, form, values, message):
 def test_a_forged_limit_takes_no_memory():
     small = ColumnSummary(np.sqrt(np.arange(60.0)), max_cells=16)
     forged = ColumnSummary.from_bytes(resealed(small.to_bytes(), MAX, [2**60], "<Q"))
+    resource = pytest.importorskip("resource")  # not on Windows
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert (forged + forged).count == 120
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000  # kB
