@@ -24,14 +24,15 @@ pip=("$venv/bin/python" -m pip install --quiet)
 "${pip[@]}" --upgrade "pip>=25.1"
 "${pip[@]}" --group core --group build
 # Without isolation the build stays as it is between runs, and only what changed is compiled.
-"${pip[@]}" --no-build-isolation -C build-dir="$venv/build" -C cmake.define.BOOSTBINS_SANITIZE=ON .
+"${pip[@]}" --no-build-isolation -C build-dir="$venv/build" -C cmake.define.BOOSTBINS_SANITIZE=ON \
+  -C cmake.build-type=RelWithDebInfo -C install.strip=false . # so that reports name functions and lines
 
 # To files: pytest would keep what a process says that ends at once, and a test may look over its child's end.
 report=$venv/report
 rm -f "$report".*
 status=0
 LD_PRELOAD="${preloaded[*]}" \
-  ASAN_OPTIONS=detect_leaks=0:log_path="$report" UBSAN_OPTIONS=print_stacktrace=1:log_path="$report" OMP_NUM_THREADS=1 \
+  ASAN_OPTIONS=detect_leaks=0:handle_abort=1:log_path="$report" UBSAN_OPTIONS=print_stacktrace=1:log_path="$report" OMP_NUM_THREADS=1 \
   "$venv/bin/python" -m pytest -q -n auto -p no:cacheprovider --hypothesis-profile=sanitize "${tests[@]}" || status=$?
 if compgen -G "$report.*" >/dev/null; then
   cat "$report".*
