@@ -82,8 +82,8 @@ docs: $(VENV)/.installed  ## the site, into site/
 paper: $(VENV)/.installed  ## the paper in small: every experiment, a page of tables and figures (some minutes)
 	$(BIN)/python -m paper run all --protocol smoke --out paper-report
 
-sanitize: $(BIN)/python  ## the kernels under AddressSanitizer and UBSan
-	benchmarks/sanitize.sh $(BIN)/python
+sanitize:  ## the kernels' tests under AddressSanitizer and UBSan
+	tests/sanitize.sh $(PYTHON)
 
 clean:
-	rm -rf $(VENV) $(VENV)-oldest build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache site
+	rm -rf $(VENV) $(VENV)-oldest $(VENV)-sanitize build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache site

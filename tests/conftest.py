@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 settings.register_profile(
     "boostbins", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )
+settings.register_profile("sanitize", settings.get_profile("boostbins"), max_examples=10)
 settings.load_profile("boostbins")
 
 # Whatever bits a float may hold.

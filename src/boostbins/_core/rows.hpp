@@ -19,15 +19,9 @@ struct Rows {
     unsigned n_moments() const { return n_targets ? n_targets + 2 : weights ? 1 : 0; }
     double weight(size_t row) const { return weights ? weights[row] : 1.0; }
 
-    // Calls with a function that adds a row's moments to sums, made for the targets that there are.
-    template <class Visit>
-    void with_adder(Visit visit) const {
-        if (flags) return visit(flag_adder());
-        if (n_targets == 1) return visit(number_adder<1>());
-        visit(number_adder<0>());
-    }
-
   private:
+    // Above their use: the compiler must know what they return.
+
     // One target, as most have, is known to the compiler; 0 stands for any number. The sums are written last,
     // so that nothing has to be read again after each.
     template <unsigned kTargets>
@@ -62,6 +56,15 @@ struct Rows {
                 sums[kFirstTarget + n] += w;
             }
         };
+    }
+
+  public:
+    // Calls with a function that adds a row's moments to sums, made for the targets that there are.
+    template <class Visit>
+    void with_adder(Visit visit) const {
+        if (flags) return visit(flag_adder());
+        if (n_targets == 1) return visit(number_adder<1>());
+        visit(number_adder<0>());
     }
 };
 

@@ -56,7 +56,8 @@ inline const char* fault_of(const Summary& s, size_t max_cells) {
             (weight > 0) != (s.apart_count[i] > 0))
             return "its missing or infinite rows cannot be counted";
     }
-    if (list.cells.empty()) return std::isinf(s.min) && std::isinf(s.max) ? nullptr : "its range holds nothing";
+    if (list.cells.empty())
+        return std::isinf(s.min) && std::isinf(s.max) ? nullptr : "its range holds nothing";
     const Level level(list.level);
     const auto is_in = [&](double x, const Cell& cell) {
         return std::isfinite(x) && coarse_key(key_of(x), level) == cell.key;

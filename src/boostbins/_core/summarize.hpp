@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -148,14 +149,16 @@ class Summarizer {
             each_block([&](const double* x, size_t begin, size_t n) {
                 windows.add<true>(x, n, 0, picked);
                 for (size_t i = 0; i < n; ++i) {
-                    size_t cell;
-                    if (picked.cells[i] != Picked::kOutside) {
-                        cell = cell_of[picked.cells[i]];
-                    } else {
+                    size_t cell =
+                        picked.cells[i] == Picked::kOutside ? Picked::kOutside : cell_of[picked.cells[i]];
+                    if (cell == Picked::kOutside) {
                         if (!std::isfinite(x[i])) continue;
                         const uint64_t key = coarse_key(key_of(x[i]), level);
                         cell = static_cast<size_t>(std::lower_bound(keys.begin(), keys.end(), key) -
                                                    keys.begin());
+                        // Another thread writes to the array.
+                        if (cell == keys.size() || keys[cell] != key)
+                            throw std::runtime_error("a column was changed while it was read");
                     }
                     add(begin + i, list.moments.data() + cell * n_moments_);
                 }

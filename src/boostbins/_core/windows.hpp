@@ -71,9 +71,9 @@ class CellWindows {
         });
     }
 
-    // For each place of a window the number of the key whose cell it is.
+    // For each place of a window the number of the key whose cell it is; kOutside, if it is none's.
     std::vector<std::uint32_t> places_of(const std::vector<uint64_t>& keys) const {
-        std::vector<std::uint32_t> numbers(counts_.size());
+        std::vector<std::uint32_t> numbers(counts_.size(), Picked::kOutside);
         for (size_t i = 0; i < keys.size(); ++i) {
             const uint64_t bits = bits_of_key(keys[i]);
             const Window& window = windows_[bits >> kMantissaBits];
