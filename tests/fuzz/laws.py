@@ -208,8 +208,11 @@ def every_container_has_the_same_bins(asked, bins, r):
                 np.testing.assert_array_equal(bins.encode(X), bins.encode(asked.numbers))
                 continue
             X, reading = _FRAMES[name](asked.columns), {"non_numeric": "skip", "dates_as_numbers": True}
-            check_same(fit_bins(X, **asked.options(), **reading), bins)
-            np.testing.assert_array_equal(bins.encode(X, **reading), bins.encode(asked.numbers))
+            found = fit_bins(X, **asked.options(), **reading)
+            check_same(found, bins, names=False)
+            assert found.names == bins.names
+            assert set(found.units) == {n for n, x in asked.columns.items() if x.dtype.kind == "M" and n in bins.names}
+            np.testing.assert_array_equal(found.encode(X, non_numeric="skip"), bins.encode(asked.numbers))
 
 
 def threads_change_nothing(asked, bins, r):

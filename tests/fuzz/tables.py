@@ -188,10 +188,11 @@ class Case:
 
 
 def as_numbers(column: np.ndarray) -> np.ndarray:
-    """A column as the library takes it: dates as numbers of their own unit."""
+    """A column as the library takes it: dates as seconds since 1970."""
     if column.dtype.kind != "M":
         return column
-    return np.where(np.isnat(column), np.nan, column.view(np.int64).astype(np.float64))
+    second = np.timedelta64(1, "s").astype(f"timedelta64[{np.datetime_data(column.dtype)[0]}]").astype(np.int64)
+    return np.where(np.isnat(column), np.nan, column.view(np.int64) / second)
 
 
 def any_weight(r, n):
