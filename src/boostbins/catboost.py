@@ -383,7 +383,7 @@ def _native_cuts(pool: cb.Pool) -> dict[int, Floats]:
 
 
 class _Binned(BinningMixin):
-    """Stands before a class of CatBoost's: quantizes the training pool, and keeps the flag among the parameters."""
+    """Stands before a class of CatBoost's: quantizes the training pool, and keeps `bin_method` and the like among the parameters."""
 
     def _prepare_train_params(self, X: Any = None, y: Any = None, **kwargs: Any) -> Any:
         self.__dict__.pop("_borders_to_train_on", None)
@@ -491,7 +491,7 @@ class _Binned(BinningMixin):
         self.__dict__.pop("bins_", None)
         return super().load_model(*args, **kwargs)  # type: ignore[misc]
 
-    # CatBoost keeps its parameters in a dict that goes to its core as a whole: the flag stays out of it.
+    # CatBoost keeps its parameters in a dict that goes to its core as a whole: ours stay out of it.
 
     def _binning_params(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in BINNING_PARAMS}

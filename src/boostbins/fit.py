@@ -73,7 +73,7 @@ def fit_bins(
     non_numeric : "error" or "skip"
         What to do with columns of text or categories: skipped ones are not in the bins.
     dates_as_numbers : bool
-        Whether dates, times and durations are taken as numbers (of their own unit).
+        Whether dates and durations are taken as numbers: as seconds, since 1970 or in all. `Bins.units` says so.
     progress : function, optional
         Called with the bytes that are read, the bytes that there are, and the file at hand, of what comes in batches.
 

@@ -55,7 +55,7 @@ class Library:
                     f"{self.name} {self.version} did not take the cuts of column {name!r}: "
                     f"{len(cuts)} were given and {len(found)} are there, {_first_difference(cuts, found)}. "
                     f"boostbins was tested with {self.name} {self.oldest} and {self.newest}; please report this, "
-                    f"and use bin_method=None until it is mended"
+                    f"and use bin_method=None until it is fixed"
                 )
 
 

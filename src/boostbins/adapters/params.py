@@ -16,7 +16,7 @@ from boostbins.methods import Method, method_named
 BinMethod: TypeAlias = str | Method | Bins | None
 
 
-# ---- the flag
+# ---- the parameters
 
 BINNING_PARAMS = ("bin_method", "bin_cache", "total_bins")
 
@@ -85,7 +85,7 @@ _CACHE = """
 
 
 def with_binning_params(budget: str, *, cached: bool = True, **more: Any) -> Callable[[type], type]:
-    """Return a decorator for subclasses of a library's estimators: adds the flag's parameters, and more, to its own.
+    """Return a decorator for subclasses of a library's estimators: adds our parameters, and more, to its own.
 
     `budget` says in the documentation what limits the number of bins; `cached` is whether there is a bin_cache.
     """
@@ -133,7 +133,7 @@ class BinningMixin:
     bins_: Bins
 
     def _begin_fit(self, obstacle: str = "") -> bool:
-        """Check the flag, forget an earlier fit's bins, and return whether the cuts are to be ours."""
+        """Check our parameters, forget an earlier fit's bins, and return whether the cuts are to be ours."""
         check_binning_params(self.bin_method, self.bin_cache)
         self.__dict__.pop("bins_", None)
         return cuts_are_ours(self.bin_method, obstacle)

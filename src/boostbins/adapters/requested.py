@@ -60,7 +60,7 @@ def requested_bins(
     limit: str,
     n_threads: int | None = None,
 ) -> Bins:
-    """Return the bins that the flag asks for, as the library will use them.
+    """Return the bins that `bin_method` asks for, as the library will use them.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def summarized_bins(
     limit: str,
     n_threads: int | None = None,
 ) -> Bins:
-    """Return the bins that the flag asks for, of a table that is summarized as the library sees it.
+    """Return the bins that `bin_method` asks for, of a table that is summarized as the library sees it.
 
     As `requested_bins` of the table itself.
     """

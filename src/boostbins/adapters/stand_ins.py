@@ -95,6 +95,6 @@ def for_raw_values(
             elif least[column] < threshold <= greatest[column] and threshold not in stand_ins[column]:
                 raise RuntimeError(
                     f"XGBoost split column {bins.names[column]!r} at {threshold}, which is none of its "
-                    f"{len(bins.cuts[column])} cuts; please report this, and use bin_method=None until it is mended"
+                    f"{len(bins.cuts[column])} cuts; please report this, and use bin_method=None until it is fixed"
                 )
     return json.dumps(content).encode() if changed else model

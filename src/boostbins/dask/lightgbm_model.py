@@ -91,7 +91,7 @@ class _Tree:
             return max(n, 0)
         raise RuntimeError(
             f"LightGBM {self.library.version} cut codes at {threshold}, which is no cut of bins_. boostbins was tested "
-            f"with LightGBM {self.library.newest}; please report this, and use bin_method=None until it is mended"
+            f"with LightGBM {self.library.newest}; please report this, and use bin_method=None until it is fixed"
         )
 
 

@@ -238,7 +238,7 @@ class Dataset(lgb.Dataset):
             self.bins_ = from_native(self)
 
     def _cuts_of(self, table: Table, settings: Settings, n_features: int, weight: Any, label: Any) -> Cuts:
-        """Return the cuts that the flag asks for, of a table as LightGBM sees it."""
+        """Return the cuts that `bin_method` asks for, of a table as LightGBM sees it."""
         assert self.bin_method is not None
         ranges = ranges_of(table, settings.n_threads)
         budgets = budgets_of(ranges, settings, table.feature_indices)
@@ -271,7 +271,7 @@ class Dataset(lgb.Dataset):
         return Rows(stream, columns, per_row, with_missing(0.0) if settings.zero_as_missing else lambda column: column)
 
     def _cuts_of_rows(self, rows: Rows, settings: Settings, feature_indices: Sequence[int] | None = None) -> Cuts:
-        """Return the cuts that the flag asks for, of rows that come in batches: this is the first pass."""
+        """Return the cuts that `bin_method` asks for, of rows that come in batches: this is the first pass."""
         assert self.bin_method is not None
         check_budgets([max(settings.max_bin - 3, 2)], f"max_bin={settings.max_bin}")
         if self.bin_cache is not None:

@@ -182,7 +182,7 @@ class CsvFile:
                 self._parsed(block, [column], (), **{column: pyarrow.float64()})
             except FileError as error:
                 said = str(error)
-        hint = "the lines before hold something else; mend them, or leave the column out"
+        hint = "the lines before hold something else; fix them, or leave the column out"
         return MixedColumnError(f"{said}: {hint}", column)
 
 

@@ -43,7 +43,7 @@ def checked_weight(weight: ArrayLike, n_rows: int, name: str) -> Floats:
     weights = _row_numbers(weight, n_rows, name)
     if not (np.isfinite(weights).all() and (weights >= 0).all()):
         bad = weights[~(np.isfinite(weights) & (weights >= 0))][0]
-        raise ValueError(f"{name} must be finite and not negative, got {bad}: remove or mend those rows")
+        raise ValueError(f"{name} must be finite and not negative, got {bad}: remove or fix those rows")
     with np.errstate(over="ignore"):
         check_total(weights.sum(), name)
     return weights

@@ -109,7 +109,7 @@ def represent(df: Any, bins: Bins) -> Any:
     For training by means of your own: a learner that parts `x < cut` at each of few distinct values finds these cuts.
     Missing values are NaN. The other columns are left as they are.
 
-    The drop-in estimators do this, and mend what comes of it: XGBoost parts missing values from all others at twice
+    The drop-in estimators do this, and correct what comes of it: XGBoost parts missing values from all others at twice
     the greatest *replaced* value, and raw values may lie beyond.
 
     Parameters

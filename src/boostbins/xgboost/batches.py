@@ -237,7 +237,7 @@ def bins_of_summary(
     total_bins: int | None,
     n_threads: int | None = None,
 ) -> Bins:
-    """Return the bins that the flag asks for, of a table that is summarized as XGBoost sees it."""
+    """Return the bins that `bin_method` asks for, of a table that is summarized as XGBoost sees it."""
     return summarized_bins(
         bin_method,
         summary,
