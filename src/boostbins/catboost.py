@@ -383,7 +383,7 @@ def _native_cuts(pool: cb.Pool) -> dict[int, Floats]:
 
 
 class _Binned(BinningMixin):
-    """Stands before a class of CatBoost's: quantizes the training pool, and keeps `bin_method` and the like among the parameters."""
+    """Stands before a class of CatBoost's: quantizes the training pool, and keeps our parameters among the others."""
 
     def _prepare_train_params(self, X: Any = None, y: Any = None, **kwargs: Any) -> Any:
         self.__dict__.pop("_borders_to_train_on", None)
