@@ -41,7 +41,7 @@ demo: $(VENV)/.installed  ## the main job on built-in data: a table, a verdict a
 test: $(VENV)/.installed  ## all tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist loadfile
 
-check: $(VENV)/.installed lint  ## before a commit: the linters and the fast tests (two minutes)
+check: $(VENV)/.installed lint  ## before a commit: the linters and the fast tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist loadfile -m "$(FAST)"
 
 # Old libraries warn of newer ones beside them: their warnings are no errors here.

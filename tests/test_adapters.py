@@ -247,6 +247,7 @@ def test_a_librarys_own_cuts_given_back_make_the_same_model(library):
     assert np.array_equal(model.predict(X), native.predict(X))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", [*REGRESSORS, *CLASSIFIERS], ids=str)
 def test_the_model_predicts_the_same_where_boostbins_cannot_be_imported(library, tmp_path):
     X, y = data(missing="missing" in library.takes)

@@ -136,6 +136,7 @@ def test_equality_and_digest_are_of_names_and_cuts():
     assert Bins([[0.1, 2.5]], ["x"]).digest == "b5cb528f28c8dbb44df40be1a840f944a94913716c32116449da0faa048ac3f7"
 
 
+@pytest.mark.slow
 @given(st.lists(cut_lists, min_size=1, max_size=3), st.data())
 def test_json_is_exact_to_the_last_bit(cuts, data):
     names = data.draw(st.lists(st.text(max_size=5), min_size=len(cuts), max_size=len(cuts), unique=True))

@@ -209,6 +209,7 @@ def test_show_a_column(folder, capsys):
     assert main(["show", str(folder / "plain.json")]) == 0
 
 
+@pytest.mark.slow
 def test_standard_input_and_patterns(folder):
     with (folder / "data.csv").open() as file:
         piped = run("report", "-", "--json", cwd=folder, stdin=file)
@@ -415,6 +416,7 @@ def test_encode_without_rows_is_told(parts, tmp_path, monkeypatch, capsys):
     assert not (tmp_path / "codes.parquet").exists()
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_what_was_there(parts, tmp_path):
     assert run("fit", "parts", "--columns", "a", "-o", "bins.json", cwd=tmp_path).returncode == 0
 

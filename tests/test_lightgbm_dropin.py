@@ -186,6 +186,7 @@ def test_the_log_goes_on_after_a_fit_of_ours():
         assert "too small" not in said
 
 
+@pytest.mark.slow
 def test_a_quiet_fit_of_ours_is_as_quiet_as_lightgbms_and_no_quieter():
     code = MANY + "    {}(n_estimators=1, n_jobs=1, verbosity=-1).fit(X, y)\n    native()"
     assert run(code.format("LGBMRegressor")) == run(code.format("lgb.LGBMRegressor"))

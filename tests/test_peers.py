@@ -41,6 +41,7 @@ def peers(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_tests_that_differ_are_known_or_a_failure_and_known_ones_must_differ(tmp_path):
     suite, known = tmp_path / "suite", tmp_path / "known.toml"
     suite.mkdir()
@@ -71,6 +72,7 @@ def test_an_entry_of_the_list_stands_for_all_that_it_is_the_beginning_of():
     assert (len(found.known["all of it"]), found.unknown, found.mended) == (3, {}, [])
 
 
+@pytest.mark.slow
 def test_what_cannot_be_run_is_said(tmp_path):
     for arguments, code, said in (
         (("lightgbm",), 2, "lightgbm is installed without its tests: give --tests"),
@@ -101,6 +103,7 @@ for name in peer.classes:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "namespace", "estimator", "quiet", "dataset"),
     [

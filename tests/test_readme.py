@@ -23,6 +23,7 @@ def run(arguments, folder):
     return subprocess.run([sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", SNIPPETS)
 def test_snippets_run(code, tmp_path):
     pytest.importorskip("sklearn")

@@ -69,6 +69,7 @@ def test_centers_are_scikit_learns(make):
     assert agree(our_centers(x, seeds), sklearn_centers(x, seeds), x)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", DATASETS, ids=lambda p: f"{p.parent.stem}-{p.stem}")
 def test_centers_are_scikit_learns_on_the_papers_datasets(path):
     frame = pytest.importorskip("pandas").read_parquet(path).drop(columns="target").iloc[:ROWS, :COLUMNS]
