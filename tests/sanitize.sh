@@ -27,13 +27,15 @@ pip=("$venv/bin/python" -m pip install --quiet)
 "${pip[@]}" --no-build-isolation -C build-dir="$venv/build" -C cmake.define.BOOSTBINS_SANITIZE=ON \
   -C cmake.build-type=RelWithDebInfo -C install.strip=false . # so that reports name functions and lines
 
-# To files: pytest would keep what a process says that ends at once, and a test may look over its child's end.
+# AddressSanitizer reports to files, so that no test can look over it, and UBSan, which knows no files, to a screen
+# that pytest does not keep for itself; faulthandler would take the signals that are to be reported.
 report=$venv/report
 rm -f "$report".*
 status=0
 LD_PRELOAD="${preloaded[*]}" \
-  ASAN_OPTIONS=detect_leaks=0:handle_abort=1:log_path="$report" UBSAN_OPTIONS=print_stacktrace=1:log_path="$report" OMP_NUM_THREADS=1 \
-  "$venv/bin/python" -m pytest -q -n auto -p no:cacheprovider --hypothesis-profile=sanitize "${tests[@]}" || status=$?
+  ASAN_OPTIONS=detect_leaks=0:handle_abort=1:log_path="$report" UBSAN_OPTIONS=print_stacktrace=1 OMP_NUM_THREADS=1 \
+  "$venv/bin/python" -m pytest -q -n auto -s -p no:faulthandler -p no:cacheprovider --hypothesis-profile=sanitize \
+  "${tests[@]}" || status=$?
 if compgen -G "$report.*" >/dev/null; then
   cat "$report".*
   exit 1

@@ -108,7 +108,7 @@ def test_the_scores_are_variances_between_bins_and_the_noise_is_that_of_the_proj
             for key in list(MIXTURES):
                 patch.setitem(MIXTURES, key, MIXTURES[key])
             patch.setitem(MIXTURES, "hybrid", only["hybrid"])
-            patch.setattr("boostbins.methods.density.BEYOND_CHANCE", 1e9)
+            patch.setattr("boostbins.methods.choice.BEYOND_CHANCE", 1e9)
             candidates[name] = np.searchsorted(chosen(x, y, 40, weight).cuts, x)
     _, choice = chosen(x, y, 40, weight)
     values = np.unique(x)
@@ -322,15 +322,15 @@ def test_classes_of_parts_do_not_add_up_unless_they_are_the_same():
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        (np.r_[np.nan, np.ones(3999)], "y must be finite, got nan: remove those rows"),
+        (np.r_[np.nan, np.ones(3999)], "the target has a missing value: remove that row, or fill it in"),
         (np.r_[np.inf, np.ones(3999)], "y must be finite, got inf"),
         (np.full(4000, 1e300), "y has squares that add up to infinity: divide it by its maximum"),
         (np.ones(3), r"y must have one entry per row, shape \(4000,\), got \(3,\)"),
         (np.ones((4000, 17)), "y must have 1 to 16 numbers per row, got 17"),
-        (np.array([None, "a"] * 2000, object), "y has 2,000 missing values: remove those rows"),
-        (np.array([None, 1] * 2000, object), "y must be finite, got nan"),
-        (pd.array(["a", pd.NA] * 2000, "string"), "y has 2,000 missing values: remove those rows"),
-        (pd.array([True, pd.NA] * 2000, "boolean"), "y must be finite, got nan"),
+        (np.array([None, "a"] * 2000, object), "the target has 2,000 missing values: remove those rows, or fill them in"),
+        (np.array([None, 1] * 2000, object), "the target has 2,000 missing values: remove those rows"),
+        (pd.array(["a", pd.NA] * 2000, "string"), "the target has 2,000 missing values: remove those rows"),
+        (pd.array([True, pd.NA] * 2000, "boolean"), "the target has 2,000 missing values: remove those rows"),
     ],
 )
 def test_a_bad_target_is_refused(y, message):
