@@ -327,7 +327,10 @@ def test_classes_of_parts_do_not_add_up_unless_they_are_the_same():
         (np.full(4000, 1e300), "y has squares that add up to infinity: divide it by its maximum"),
         (np.ones(3), r"y must have one entry per row, shape \(4000,\), got \(3,\)"),
         (np.ones((4000, 17)), "y must have 1 to 16 numbers per row, got 17"),
-        (np.array([None, "a"] * 2000, object), "the target has 2,000 missing values: remove those rows, or fill them in"),
+        (
+            np.array([None, "a"] * 2000, object),
+            "the target has 2,000 missing values: remove those",
+        ),
         (np.array([None, 1] * 2000, object), "the target has 2,000 missing values: remove those rows"),
         (pd.array(["a", pd.NA] * 2000, "string"), "the target has 2,000 missing values: remove those rows"),
         (pd.array([True, pd.NA] * 2000, "boolean"), "the target has 2,000 missing values: remove those rows"),
