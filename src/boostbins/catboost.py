@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boostbins.adapters.features import as_array, feature_table
+from boostbins.adapters.hooks import Hook, check_hooks
 from boostbins.adapters.library import Library
 from boostbins.adapters.params import (
     BINNING_PARAMS,
@@ -48,8 +49,30 @@ LIBRARY = Library("CatBoost", "catboost", "catboost", oldest="1.2.5", newest="1.
 try:
     import catboost as cb
 except ImportError as error:
-    raise LIBRARY.missing() from error
+    raise LIBRARY.missing(error) from error
 LIBRARY.check()
+
+_MODEL, _BASE = "catboost.core:CatBoost", "catboost.core:_CatBoostBase"
+HOOKS = (
+    *(Hook(f"{_MODEL}{kind}", "fit", calls=("_fit",)) for kind in ("Regressor", "Classifier", "Ranker")),
+    Hook(_MODEL, "_fit", calls=("_prepare_train_params", "_train")),
+    Hook(
+        _MODEL,
+        "_prepare_train_params",
+        takes=("X", "y", "sample_weight", "eval_set", "init_model"),
+        calls=("_build_train_pool", "_dataset_train_eval_split"),
+    ),
+    Hook(_BASE, "_train", takes=("train_pool", "test_pool", "params", "allow_clear_pool", "init_model")),
+    Hook(_MODEL, "grid_search", calls=("_tune_hyperparams",)),
+    Hook(_MODEL, "randomized_search", calls=("_tune_hyperparams",)),
+    Hook(_MODEL, "_tune_hyperparams", takes=("param_grid", "X", "y")),
+    Hook(_MODEL, "select_features", calls=("_prepare_train_params", "_select_features")),
+    Hook("catboost.core:Pool", "quantize", takes=("nan_mode", "input_borders", "task_type")),
+    Hook(_MODEL, "get_param", takes=("key",)),
+    Hook(_BASE, "__getstate__", calls=("_init_params", "_serialize_model")),
+    Hook(_BASE, "__setstate__", takes=("state",)),
+)
+check_hooks(LIBRARY, HOOKS)
 
 __all__ = ["CatBoostClassifier", "CatBoostRanker", "CatBoostRegressor", "Pool", "from_native"]
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boostbins.adapters.features import feature_table
+from boostbins.adapters.hooks import Hook, check_hooks
 from boostbins.adapters.library import Library
 from boostbins.adapters.params import BINNING_PARAMS, BinningMixin, with_binning_params
 from boostbins.adapters.requested import requested_bins
@@ -27,8 +28,57 @@ try:
     from sklearn import ensemble
     from sklearn.model_selection import train_test_split
 except ImportError as error:
-    raise LIBRARY.missing() from error
+    raise LIBRARY.missing(error) from error
 LIBRARY.check()
+
+_HISTOGRAM = "sklearn.ensemble._hist_gradient_boosting.gradient_boosting:"
+_MAPPER = "sklearn.ensemble._hist_gradient_boosting.binning:_BinMapper"
+_SPLIT = ("_random_seed", "train_test_split")
+_EXACT, _KINDS = "sklearn.ensemble._gb:", ("Regressor", "Classifier")
+HOOKS = (
+    Hook(
+        f"{_HISTOGRAM}BaseHistGradientBoosting",
+        "fit",
+        calls=("_finalize_sample_weight", "_bin_data", "_bin_mapper", "_BinMapper", "is_categorical_", *_SPLIT),
+    ),
+    Hook(
+        f"{_HISTOGRAM}BaseHistGradientBoosting",
+        "_bin_data",
+        takes=("X", "is_training_data"),
+        calls=("_bin_mapper", "fit_transform", "transform"),
+    ),
+    *(
+        Hook(f"{_HISTOGRAM}HistGradientBoosting{kind}", "_finalize_sample_weight", takes=("sample_weight", "y"))
+        for kind in _KINDS
+    ),
+    *(Hook(f"{_HISTOGRAM}HistGradientBoosting{kind}", "_parameter_constraints") for kind in _KINDS),
+    Hook(_MAPPER, "__init__", takes=("n_bins", "is_categorical", "known_categories")),
+    Hook(
+        _MAPPER,
+        "fit",
+        fits=("bin_thresholds_", "is_categorical_", "missing_values_bin_idx_", "n_bins_non_missing_"),
+    ),
+    Hook(
+        _MAPPER,
+        "transform",
+        calls=("bin_thresholds_", "is_categorical_", "missing_values_bin_idx_", "_map_to_bins"),
+    ),
+    *(Hook(f"{_EXACT}GradientBoosting{kind}", "_parameter_constraints") for kind in _KINDS),
+    *(Hook(f"{_EXACT}GradientBoosting{kind}", "fit", calls=("_fit_stages",)) for kind in _KINDS),
+    Hook(
+        f"{_EXACT}BaseGradientBoosting",
+        "_fit_stages",
+        takes=("X", "y", "raw_predictions", "sample_weight"),
+        calls=("_fit_stage",),
+    ),
+    Hook(
+        f"{_EXACT}BaseGradientBoosting",
+        "_fit_stage",
+        takes=("i", "X", "y", "raw_predictions", "X_csc", "X_csr"),
+        calls=("estimators_", "_update_terminal_regions"),
+    ),
+)
+check_hooks(LIBRARY, HOOKS)
 
 __all__ = [
     "GradientBoostingClassifier",
