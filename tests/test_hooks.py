@@ -7,34 +7,68 @@ import functools
 import inspect
 import subprocess
 import sys
+from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import resolve_name
 from types import CodeType, FunctionType
+from typing import NamedTuple
 
+import catboost
+import lightgbm
+import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
 import boostbins
 from boostbins.adapters.hooks import Hook, check_hooks
 from boostbins.adapters.params import BinningMixin
 
 SOURCE = Path(boostbins.__file__).parent
-ADAPTERS = {  # where the list is: the files that it is for
-    "boostbins.lightgbm._native": "lightgbm/*.py",
-    "boostbins.xgboost._native": "xgboost/*.py",
-    "boostbins.catboost": "catboost.py",
-    "boostbins.sklearn": "sklearn.py",
-}
+
+
+class Listed(NamedTuple):
+    """A list of hooks, and the files that it is for."""
+
+    files: str
+    module: str
+    hooks: str = "HOOKS"
+    library: str = "LIBRARY"
+
+    @property
+    def mark(self):
+        kind = self.files.split("/")[0]
+        return [getattr(pytest.mark, kind)] if kind in ("dask", "spark") else []
+
+    def read(self):
+        module = import_module(self.module)
+        return getattr(module, self.hooks), getattr(module, self.library)
+
+
+LISTS = [
+    Listed("lightgbm/*.py", "boostbins.lightgbm._native"),
+    Listed("xgboost/*.py", "boostbins.xgboost._native"),
+    Listed("catboost.py", "boostbins.catboost"),
+    Listed("sklearn.py", "boostbins.sklearn"),
+]
+if find_spec("dask") and find_spec("distributed"):
+    LISTS += [Listed("dask/*.py", f"boostbins.dask.{name}") for name in ("lightgbm", "partitions")]
+if find_spec("pyspark"):
+    LISTS += [Listed("spark/*.py", f"boostbins.spark.{name}") for name in ("xgboost", "frames")]
+    LISTS += [Listed("spark/*.py", "boostbins.spark.xgboost", "PARAM_HOOKS", "PYSPARK")]
+EACH_LIST = [pytest.param(listed, marks=listed.mark, id=f"{listed.module}.{listed.hooks}") for listed in LISTS]
 
 
 def cases():
-    for module in ADAPTERS:
-        for hook in import_module(module).HOOKS:
+    for listed in LISTS:
+        for hook in listed.read()[0]:
             broken = [("gone", "")] + [("takes", name) for name in hook.takes]
             broken += [("calls", name) for name in (*hook.calls, *hook.fits)]
             broken += [("wrapped", "")] * hook.plain + [("one more", "")] * bool(hook.fits)
             yield from (
-                pytest.param(module, hook, *how, id=f"{hook} {' '.join(how)}".replace(".", "-")) for how in broken
+                pytest.param(listed, hook, *how, marks=listed.mark, id=f"{hook} {' '.join(how)}".replace(".", "-"))
+                for how in broken
             )
 
 
@@ -63,9 +97,9 @@ def broken(found, how, name):
     return FunctionType(code, function.__globals__, function.__name__, None, function.__closure__)
 
 
-@pytest.mark.parametrize(("module", "hook", "how", "name"), list(cases()))
-def test_a_change_of_each_is_named_with_the_versions_that_were_tested(module, hook, how, name, monkeypatch):
-    adapter, owner = import_module(module), resolve_name(hook.owner)
+@pytest.mark.parametrize(("listed", "hook", "how", "name"), list(cases()))
+def test_a_change_of_each_is_named_with_the_versions_that_were_tested(listed, hook, how, name, monkeypatch):
+    (hooks, library), owner = listed.read(), resolve_name(hook.owner)
     if how == "gone":
         for cls in (owner, *getattr(owner, "__mro__", ())):  # the bases' too
             if hook.name in vars(cls) and cls is not object:
@@ -73,8 +107,8 @@ def test_a_change_of_each_is_named_with_the_versions_that_were_tested(module, ho
     else:
         monkeypatch.setattr(owner, hook.name, broken(getattr(owner, hook.name), how, name))
     with pytest.raises(ImportError) as raised:
-        check_hooks(adapter.LIBRARY, adapter.HOOKS)
-    said, library = str(raised.value), adapter.LIBRARY
+        check_hooks(library, hooks)
+    said = str(raised.value)
     words = {"gone": "", "takes": f"takes (.*, and no longer (.*{name}.*) in this order", "wrapped": "is wrapped"}
     words |= {"calls": f"no longer uses .*{name}", "one more": "now uses more_ too"}
     for part in words[how].split(".*"):
@@ -90,9 +124,9 @@ def test_a_module_that_is_gone_is_named():
     assert hook.change() == "lightgbm.not_there.Class.method is gone"
 
 
-@pytest.mark.parametrize("module", list(ADAPTERS))
-def test_the_installed_libraries_are_as_they_were(module):
-    assert [change for hook in import_module(module).HOOKS if (change := hook.change())] == []
+@pytest.mark.parametrize("listed", EACH_LIST)
+def test_the_installed_libraries_are_as_they_were(listed):
+    assert [change for hook in listed.read()[0] if (change := hook.change())] == []
 
 
 def test_a_library_that_is_there_but_broken_is_not_said_to_be_missing():
@@ -100,6 +134,123 @@ def test_a_library_that_is_there_but_broken_is_not_said_to_be_missing():
     for error in (ImportError("no name X", name="lightgbm"), ModuleNotFoundError("no scipy", name="scipy")):
         assert str(library.missing(error)).startswith(f"LightGBM is installed, but cannot be imported ({error}): pip")
     assert str(library.missing(ModuleNotFoundError(name="lightgbm"))).startswith("LightGBM is not installed: pip")
+
+
+# ---- after a fit
+
+r = np.random.default_rng(0)
+X = r.lognormal(0, 2, (300, 3))
+Y = X.sum(axis=1)
+
+
+@dataclass(frozen=True)
+class Renamed:
+    """A name that a library calls by another one of late, everywhere, so that it works as before without us."""
+
+    owner: str
+    caller: str
+    called: str
+    at: str  # where that is
+    model: str
+    params: dict
+    way: str = "did not ask for cuts"
+
+    def __str__(self) -> str:
+        return f"{self.caller} {self.called}".replace(".", "-")
+
+
+QUIET = {"n_estimators": 2, "verbosity": -1, "n_jobs": 1, "min_child_samples": 5}
+SILENT = {"iterations": 2, "verbose": False, "allow_writing_files": False, "thread_count": 1}
+HISTOGRAMS = "sklearn.ensemble._hist_gradient_boosting.gradient_boosting:BaseHistGradientBoosting"
+EXACT = "sklearn.ensemble._gb:BaseGradientBoosting"
+ON_CUTS = "did not use the cuts that it was given"
+RENAMINGS = [
+    Renamed("lightgbm:LGBMRegressor", "fit", "fit", "lightgbm:LGBMModel", "lightgbm:LGBMRegressor", QUIET),
+    Renamed("lightgbm:LGBMModel", "fit", "Dataset", "lightgbm.sklearn", "lightgbm:LGBMRanker", QUIET, ON_CUTS),
+    Renamed("xgboost:XGBModel", "fit", "_create_dmatrix", "xgboost:XGBModel", "xgboost:XGBRegressor", {"n_jobs": 1}),
+    Renamed(
+        "catboost:CatBoost",
+        "_fit",
+        "_prepare_train_params",
+        "catboost:CatBoost",
+        "catboost:CatBoostRegressor",
+        SILENT,
+    ),
+    Renamed(HISTOGRAMS, "fit", "_bin_data", HISTOGRAMS, "sklearn:HistGradientBoostingRegressor", {"max_iter": 2}),
+    Renamed(EXACT, "fit", "_fit_stages", EXACT, "sklearn:GradientBoostingRegressor", {"n_estimators": 2}),
+    Renamed(
+        EXACT,
+        "_fit_stages",
+        "_fit_stage",
+        EXACT,
+        "sklearn:GradientBoostingRegressor",
+        {"n_estimators": 2},
+        "did not take the cuts of column",
+    ),
+]
+
+
+def rename(it: Renamed, monkeypatch) -> None:
+    function = inspect.unwrap(getattr(resolve_name(it.owner), it.caller))
+    monkeypatch.setattr(function, "__code__", renamed(function.__code__, it.called, f"{it.called}_of_late"))
+    at = resolve_name(it.at)
+    monkeypatch.setattr(at, f"{it.called}_of_late", getattr(at, it.called), raising=False)
+
+
+@pytest.mark.parametrize("it", RENAMINGS, ids=str)
+def test_a_fit_on_bins_of_the_librarys_own_is_refused(it, monkeypatch):
+    rename(it, monkeypatch)
+    library = import_module(f"boostbins.{it.model.split(':')[0]}").LIBRARY
+    estimator = resolve_name(f"boostbins.{it.model}")
+    model = estimator(**it.params)
+    model.bins_ = "an earlier fit's"
+    group = {"group": [len(X)]} if "Ranker" in it.model else {}
+    y = Y.mean() < Y if group else Y
+    with pytest.raises(RuntimeError, match=it.way) as raised:
+        model.fit(X, y, **group)
+    assert f"{library.name} {library.version} did" in str(raised.value)
+    assert f"{library.tested}; please report this, and use bin_method=None until it is fixed" in str(raised.value)
+    assert not hasattr(model, "bins_")
+    estimator(**it.params, bin_method=None).fit(X, y, **group)
+
+
+def test_a_selection_on_bins_of_the_librarys_own_is_refused(monkeypatch):
+    monkeypatch.setattr(catboost.CatBoost, "select_features", lambda self, X, y: {})
+    with pytest.raises(RuntimeError, match="did not ask for cuts in CatBoostRegressor.select_features"):
+        import_module("boostbins.catboost").CatBoostRegressor().select_features(X, Y)
+
+
+def test_a_training_set_that_is_not_ours_is_refused(monkeypatch):
+    def without_cuts(self):
+        lightgbm.Dataset.construct(self)
+        return self
+
+    monkeypatch.setattr(import_module("boostbins.lightgbm").Dataset, "construct", without_cuts)
+    model = import_module("boostbins.lightgbm").LGBMRegressor(**QUIET)
+    with pytest.raises(RuntimeError, match="did not use the cuts that it was given in LGBMRegressor.fit, and trained"):
+        model.fit(X, Y)
+
+
+def test_categories_that_catboost_trains_elsewhere_are_refused(monkeypatch):
+    catboost_ = import_module("boostbins.catboost")
+    monkeypatch.setattr(catboost_._Binned, "_train", lambda self, *args: super(catboost_._Binned, self)._train(*args))
+    model = catboost_.CatBoostRegressor(**SILENT)
+    table = [[*row, str(int(row[0]))] for row in X.tolist()]
+    with pytest.raises(RuntimeError, match="did not use the cuts that it was given in CatBoostRegressor.fit"):
+        model.fit(table, Y, cat_features=[3])
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_trees_that_split_elsewhere_than_at_the_cuts_are_refused(monkeypatch, sparse):
+    sklearn_ = import_module("boostbins.sklearn")
+    model = sklearn_.GradientBoostingRegressor(n_estimators=2, max_bins=5, warm_start=True)
+    table = csr_matrix(X) if sparse else X
+    first = model.fit(table, Y).bins_
+    assert model.set_params(n_estimators=3, bin_method="quantile").fit(table, Y).bins_ != first  # new trees only
+    monkeypatch.setattr(sklearn_, "_put_cuts", lambda *args, **kwargs: None)
+    with pytest.raises(RuntimeError, match=r"scikit-learn .* did not take the cuts of column 'x\d'"):
+        model.set_params(n_estimators=5).fit(table, Y)
+    assert not hasattr(model, "bins_")
 
 
 def private_names(path: Path) -> set[str]:
@@ -116,11 +267,12 @@ def private_names(path: Path) -> set[str]:
     return {name for name in used if name.startswith("_") and not name.startswith("__")}
 
 
-@pytest.mark.parametrize("module", list(ADAPTERS))
-def test_every_private_name_is_in_the_list(module):
-    named = {n for hook in import_module(module).HOOKS for n in (hook.name, *hook.calls, hook.owner.split(":")[-1])}
+@pytest.mark.parametrize("listed", EACH_LIST)
+def test_every_private_name_is_in_a_list(listed):
+    hooks = [hook for other in LISTS if other.files == listed.files for hook in other.read()[0]]
+    named = {name for hook in hooks for name in (hook.name, *hook.calls, hook.owner.split(":")[-1])}
     ours = {"_replace", *dir(BinningMixin), *BinningMixin.__annotations__}
-    for path in SOURCE.glob(ADAPTERS[module]):
+    for path in SOURCE.glob(listed.files):
         assert private_names(path) - named - ours == set(), path.name
 
 

@@ -33,6 +33,7 @@ from boostbins.adapters.params import (
     BinningMixin,
     Default,
     check_binning_params,
+    checked_afterwards,
     cuts_are_ours,
     threads_of,
     with_binning_params,
@@ -408,11 +409,13 @@ def _native_cuts(pool: cb.Pool) -> dict[int, Floats]:
 class _Binned(BinningMixin):
     """Stands before a class of CatBoost's: quantizes the training pool, and keeps the flag among the parameters."""
 
+    _library = LIBRARY
+
     def _prepare_train_params(self, X: Any = None, y: Any = None, **kwargs: Any) -> Any:
         self.__dict__.pop("_borders_to_train_on", None)
         asked = self._begin_fit()
         prepared = super()._prepare_train_params(X, y, **kwargs)  # type: ignore[misc]
-        if asked and cuts_are_ours(self.bin_method, self._obstacle(X, prepared)):
+        if asked and self._are_ours(self._obstacle(X, prepared)):
             prepared = self._with_our_cuts(prepared, X, y, **kwargs)
         return prepared
 
@@ -466,12 +469,12 @@ class _Binned(BinningMixin):
             if isinstance(X, cb.Pool):  # not the user's own
                 prepared["train_pool"] = pool = pool.slice(np.arange(pool.num_row()))
             borders.quantize(pool, params)
+            self.bins_ = borders.bins
         else:
             if ignored := _feature_indices_of(params.get("ignored_features") or (), pool):
                 borders = borders.without(ignored)
                 prepared = super()._prepare_train_params(_blanked(X, ignored), y, **kwargs)  # type: ignore[misc]
             self._borders_to_train_on = borders
-        self.bins_ = borders.bins
         return prepared
 
     def _train(self, train_pool: Any, test_pool: Any, params: Any, allow_clear_pool: bool, init_model: Any) -> None:
@@ -488,6 +491,7 @@ class _Binned(BinningMixin):
         for index, name, cuts in zip(borders.feature_indices, borders.bins.names, borders.bins.cuts, strict=True):
             new = np.setdiff1d(used[index], [*before.get(index, []), -_GREATEST, _GREATEST])
             LIBRARY.compare({index: cuts[np.isin(cuts, new)]}, {index: new}, [name])
+        self.bins_ = borders.bins
 
     def _tune_hyperparams(self, *args: Any, **kwargs: Any) -> Any:
         asked = self.bin_method
@@ -501,6 +505,7 @@ class _Binned(BinningMixin):
         finally:
             self.bin_method = asked
 
+    @checked_afterwards
     def select_features(self, *args: Any, **kwargs: Any) -> Any:
         """Select features, on our cuts."""
         self._selecting = True  # trains elsewhere than in `_train`
