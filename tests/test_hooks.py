@@ -214,6 +214,22 @@ def test_a_fit_on_bins_of_the_librarys_own_is_refused(it, monkeypatch):
     estimator(**it.params, bin_method=None).fit(X, y, **group)
 
 
+@pytest.mark.dask
+def test_a_fit_on_dask_on_bins_of_the_librarys_own_is_refused(monkeypatch):
+    dask_array, distributed = pytest.importorskip("dask.array"), pytest.importorskip("distributed")
+    base = "lightgbm.dask:_DaskLGBMModel"
+    rename(Renamed("lightgbm.dask:DaskLGBMRegressor", "fit", "_lgb_dask_fit", base, "", {}), monkeypatch)
+    monkeypatch.setattr(resolve_name(base), "_lgb_dask_fit_of_late", no_training)
+    with distributed.Client(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as client:
+        model = resolve_name("boostbins.dask:LGBMRegressor")(client=client, **QUIET)
+        with pytest.raises(RuntimeError, match=r"LightGBM .* did not ask for cuts in LGBMRegressor.fit, and trained"):
+            model.fit(dask_array.from_array(X, chunks=(300, 3)), dask_array.from_array(Y, chunks=300))
+
+
+def no_training(self, **kwargs):
+    return self
+
+
 def test_a_selection_on_bins_of_the_librarys_own_is_refused(monkeypatch):
     monkeypatch.setattr(catboost.CatBoost, "select_features", lambda self, X, y: {})
     with pytest.raises(RuntimeError, match="did not ask for cuts in CatBoostRegressor.select_features"):
