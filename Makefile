@@ -49,7 +49,7 @@ test-oldest: $(VENV)-oldest/.installed  ## the adapters with the oldest versions
 	OMP_NUM_THREADS=1 $(VENV)-oldest/bin/python -m pytest -q -n auto --dist loadfile -o filterwarnings= -W ignore tests/test_adapters.py \
 	    tests/test_native_datasets.py tests/test_cache.py tests/test_estimator_checks.py tests/test_comparison.py \
 	    tests/test_reading.py tests/test_reporting.py tests/test_stream.py tests/test_out_of_core.py \
-	    tests/test_same_cuts_*.py tests/test_lightgbm_dropin.py tests/test_data_iter.py
+	    tests/test_same_cuts_*.py tests/test_lightgbm_dropin.py tests/test_data_iter.py tests/test_hooks.py
 
 peers: $(VENV)/.installed  ## the libraries' own tests, with our classes in the place of theirs
 	$(BIN)/python -m tests.peers sklearn -n auto

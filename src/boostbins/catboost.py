@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boostbins.adapters.features import as_array, feature_table
+from boostbins.adapters.hooks import Hook, check_hooks
 from boostbins.adapters.library import Library
 from boostbins.adapters.params import (
     BINNING_PARAMS,
@@ -32,6 +33,7 @@ from boostbins.adapters.params import (
     BinningMixin,
     Default,
     check_binning_params,
+    checked_afterwards,
     cuts_are_ours,
     threads_of,
     with_binning_params,
@@ -48,8 +50,30 @@ LIBRARY = Library("CatBoost", "catboost", "catboost", oldest="1.2.5", newest="1.
 try:
     import catboost as cb
 except ImportError as error:
-    raise LIBRARY.missing() from error
+    raise LIBRARY.missing(error) from error
 LIBRARY.check()
+
+_MODEL, _BASE = "catboost.core:CatBoost", "catboost.core:_CatBoostBase"
+HOOKS = (
+    *(Hook(f"{_MODEL}{kind}", "fit", calls=("_fit",)) for kind in ("Regressor", "Classifier", "Ranker")),
+    Hook(_MODEL, "_fit", calls=("_prepare_train_params", "_train")),
+    Hook(
+        _MODEL,
+        "_prepare_train_params",
+        takes=("X", "y", "sample_weight", "eval_set", "init_model"),
+        calls=("_build_train_pool", "_dataset_train_eval_split"),
+    ),
+    Hook(_BASE, "_train", takes=("train_pool", "test_pool", "params", "allow_clear_pool", "init_model")),
+    Hook(_MODEL, "grid_search", calls=("_tune_hyperparams",)),
+    Hook(_MODEL, "randomized_search", calls=("_tune_hyperparams",)),
+    Hook(_MODEL, "_tune_hyperparams", takes=("param_grid", "X", "y")),
+    Hook(_MODEL, "select_features", calls=("_prepare_train_params", "_select_features")),
+    Hook("catboost.core:Pool", "quantize", takes=("nan_mode", "input_borders", "task_type")),
+    Hook(_MODEL, "get_param", takes=("key",)),
+    Hook(_BASE, "__getstate__", calls=("_init_params", "_serialize_model")),
+    Hook(_BASE, "__setstate__", takes=("state",)),
+)
+check_hooks(LIBRARY, HOOKS)
 
 __all__ = ["CatBoostClassifier", "CatBoostRanker", "CatBoostRegressor", "Pool", "from_native"]
 
@@ -385,11 +409,13 @@ def _native_cuts(pool: cb.Pool) -> dict[int, Floats]:
 class _Binned(BinningMixin):
     """Stands before a class of CatBoost's: quantizes the training pool, and keeps our parameters among the others."""
 
+    _library = LIBRARY
+
     def _prepare_train_params(self, X: Any = None, y: Any = None, **kwargs: Any) -> Any:
         self.__dict__.pop("_borders_to_train_on", None)
         asked = self._begin_fit()
         prepared = super()._prepare_train_params(X, y, **kwargs)  # type: ignore[misc]
-        if asked and cuts_are_ours(self.bin_method, self._obstacle(X, prepared)):
+        if asked and self._are_ours(self._obstacle(X, prepared)):
             prepared = self._with_our_cuts(prepared, X, y, **kwargs)
         return prepared
 
@@ -443,12 +469,12 @@ class _Binned(BinningMixin):
             if isinstance(X, cb.Pool):  # not the user's own
                 prepared["train_pool"] = pool = pool.slice(np.arange(pool.num_row()))
             borders.quantize(pool, params)
+            self.bins_ = borders.bins
         else:
             if ignored := _feature_indices_of(params.get("ignored_features") or (), pool):
                 borders = borders.without(ignored)
                 prepared = super()._prepare_train_params(_blanked(X, ignored), y, **kwargs)  # type: ignore[misc]
             self._borders_to_train_on = borders
-        self.bins_ = borders.bins
         return prepared
 
     def _train(self, train_pool: Any, test_pool: Any, params: Any, allow_clear_pool: bool, init_model: Any) -> None:
@@ -465,6 +491,7 @@ class _Binned(BinningMixin):
         for index, name, cuts in zip(borders.feature_indices, borders.bins.names, borders.bins.cuts, strict=True):
             new = np.setdiff1d(used[index], [*before.get(index, []), -_GREATEST, _GREATEST])
             LIBRARY.compare({index: cuts[np.isin(cuts, new)]}, {index: new}, [name])
+        self.bins_ = borders.bins
 
     def _tune_hyperparams(self, *args: Any, **kwargs: Any) -> Any:
         asked = self.bin_method
@@ -478,6 +505,7 @@ class _Binned(BinningMixin):
         finally:
             self.bin_method = asked
 
+    @checked_afterwards
     def select_features(self, *args: Any, **kwargs: Any) -> Any:
         """Select features, on our cuts."""
         self._selecting = True  # trains elsewhere than in `_train`

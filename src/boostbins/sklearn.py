@@ -8,13 +8,15 @@ values; they see float32.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from boostbins.adapters.features import feature_table
+from boostbins.adapters.hooks import Hook, check_hooks
 from boostbins.adapters.library import Library
 from boostbins.adapters.params import BINNING_PARAMS, BinningMixin, with_binning_params
 from boostbins.adapters.requested import requested_bins
@@ -27,8 +29,57 @@ try:
     from sklearn import ensemble
     from sklearn.model_selection import train_test_split
 except ImportError as error:
-    raise LIBRARY.missing() from error
+    raise LIBRARY.missing(error) from error
 LIBRARY.check()
+
+_HISTOGRAM = "sklearn.ensemble._hist_gradient_boosting.gradient_boosting:"
+_MAPPER = "sklearn.ensemble._hist_gradient_boosting.binning:_BinMapper"
+_SPLIT = ("_random_seed", "train_test_split")
+_EXACT, _KINDS = "sklearn.ensemble._gb:", ("Regressor", "Classifier")
+HOOKS = (
+    Hook(
+        f"{_HISTOGRAM}BaseHistGradientBoosting",
+        "fit",
+        calls=("_finalize_sample_weight", "_bin_data", "_bin_mapper", "_BinMapper", "is_categorical_", *_SPLIT),
+    ),
+    Hook(
+        f"{_HISTOGRAM}BaseHistGradientBoosting",
+        "_bin_data",
+        takes=("X", "is_training_data"),
+        calls=("_bin_mapper", "fit_transform", "transform"),
+    ),
+    *(
+        Hook(f"{_HISTOGRAM}HistGradientBoosting{kind}", "_finalize_sample_weight", takes=("sample_weight", "y"))
+        for kind in _KINDS
+    ),
+    *(Hook(f"{_HISTOGRAM}HistGradientBoosting{kind}", "_parameter_constraints") for kind in _KINDS),
+    Hook(_MAPPER, "__init__", takes=("n_bins", "is_categorical", "known_categories")),
+    Hook(
+        _MAPPER,
+        "fit",
+        fits=("bin_thresholds_", "is_categorical_", "missing_values_bin_idx_", "n_bins_non_missing_"),
+    ),
+    Hook(
+        _MAPPER,
+        "transform",
+        calls=("bin_thresholds_", "is_categorical_", "missing_values_bin_idx_", "_map_to_bins"),
+    ),
+    *(Hook(f"{_EXACT}GradientBoosting{kind}", "_parameter_constraints") for kind in _KINDS),
+    *(Hook(f"{_EXACT}GradientBoosting{kind}", "fit", calls=("_fit_stages",)) for kind in _KINDS),
+    Hook(
+        f"{_EXACT}BaseGradientBoosting",
+        "_fit_stages",
+        takes=("X", "y", "raw_predictions", "sample_weight"),
+        calls=("_fit_stage",),
+    ),
+    Hook(
+        f"{_EXACT}BaseGradientBoosting",
+        "_fit_stage",
+        takes=("i", "X", "y", "raw_predictions", "X_csc", "X_csr"),
+        calls=("estimators_", "_update_terminal_regions"),
+    ),
+)
+check_hooks(LIBRARY, HOOKS)
 
 __all__ = [
     "GradientBoostingClassifier",
@@ -70,6 +121,8 @@ def _names_of_columns(model: Any) -> list[str]:
 
 class _BinnedHistogram(BinningMixin):
     """Stands before a histogram estimator: fills its bin mapper."""
+
+    _library = LIBRARY
 
     def _finalize_sample_weight(self, sample_weight: Any, y: Any) -> Any:
         final = super()._finalize_sample_weight(sample_weight, y)  # type: ignore[misc]
@@ -139,16 +192,18 @@ def _training_part(model: Any, numbers: Floats, y: Any) -> Floats:
 class _BinnedExact(BinningMixin):
     """Stands before an exact estimator: has its trees grow on values that stand for bins, and predict from any."""
 
+    _library = LIBRARY
     _represented: Any  # while it is trained, as what stands for each bin
-    _stand_ins: list[Floats]
+    _put_cuts: Callable[[Any], None]
 
     def _fit_stages(self, X: Any, y: Any, raw_predictions: Any, sample_weight: Any, *args: Any, **kwargs: Any) -> Any:
         model: Any = self
+        bins, before = None, [*model.estimators_.ravel()]
         if self._begin_fit():
             table = feature_table(X)
             names = getattr(model, "feature_names_in_", table.names)
             table = table.renamed(list(names), hasattr(model, "feature_names_in_"))
-            self.bins_ = requested_bins(
+            bins = requested_bins(
                 model.bin_method,
                 table,
                 [model.max_bins] * len(table),
@@ -159,13 +214,19 @@ class _BinnedExact(BinningMixin):
                 total_bins=model.total_bins,
                 limit=f"max_bins={model.max_bins!r}",
             )
-            table, self._stand_ins = _represented(X, self.bins_)
+            table, stand_ins = _represented(X, bins)
+            self._put_cuts = partial(_put_cuts, bins=bins, stand_ins=stand_ins)
             self._represented = {"X_csc": table, "X_csr": table.tocsr()} if is_sparse(table) else table
         try:
-            return super()._fit_stages(X, y, raw_predictions, sample_weight, *args, **kwargs)  # type: ignore[misc]
+            n_stages = super()._fit_stages(X, y, raw_predictions, sample_weight, *args, **kwargs)  # type: ignore[misc]
         finally:
-            for name in ("_represented", "_stand_ins"):
+            for name in ("_represented", "_put_cuts"):
                 vars(self).pop(name, None)
+        if bins is not None:
+            known = {id(tree) for tree in before}
+            _prove([tree.tree_ for tree in model.estimators_[:n_stages].ravel() if id(tree) not in known], bins)
+            self.bins_ = bins
+        return n_stages
 
     def _fit_stage(self, i: int, X: Any, *args: Any, **kwargs: Any) -> Any:
         if not hasattr(self, "_represented"):
@@ -176,7 +237,7 @@ class _BinnedExact(BinningMixin):
             i, X if is_sparse(X) else self._represented, *args, **kwargs
         )
         for tree in self.estimators_[i]:  # type: ignore[attr-defined]
-            _put_cuts(tree.tree_, self.bins_, self._stand_ins)
+            self._put_cuts(tree.tree_)
         return raw_predictions
 
 
@@ -227,6 +288,16 @@ def _put_cuts(tree: Any, bins: Bins, stand_ins: Sequence[Floats]) -> None:
         here = split & (tree.feature == i)
         below = np.searchsorted(stand_ins[i], tree.threshold[here], side="right") - 1
         tree.threshold[here] = bins.cuts[i][below]
+
+
+def _prove(trees: Sequence[Any], bins: Bins) -> None:
+    """Refuse trees with thresholds that are no cuts."""
+    split = [tree.children_left != tree.children_right for tree in trees]
+    features = np.concatenate([tree.feature[here] for tree, here in zip(trees, split, strict=True)])
+    thresholds = np.concatenate([tree.threshold[here] for tree, here in zip(trees, split, strict=True)])
+    for i, (name, cuts) in enumerate(zip(bins.names, bins.cuts, strict=True)):
+        used = np.unique(thresholds[features == i])
+        LIBRARY.compare({i: cuts[np.isin(cuts, used)]}, {i: used}, [name])
 
 
 _UNCHECKED = dict.fromkeys((*BINNING_PARAMS, "max_bins"), "no_validation")  # by scikit-learn: we do

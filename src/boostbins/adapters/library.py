@@ -42,20 +42,33 @@ class Library:
                 f"pip install '{self.package}>={self.oldest},<{self.below}'"
             )
 
-    def missing(self) -> ImportError:
-        """Return the error for when it is not installed."""
-        return ImportError(f"{self.name} is not installed: pip install 'boostbins[{self.module}]'")
+    def missing(self, error: ImportError) -> ImportError:
+        """Return the error for when it cannot be imported."""
+        is_there = not isinstance(error, ModuleNotFoundError) or error.name != self.module
+        said = f"is installed, but cannot be imported ({error})" if is_there else "is not installed"
+        return ImportError(f"{self.name} {said}: pip install 'boostbins[{self.module}]'")
+
+    @property
+    def tested(self) -> str:
+        """Which versions were tested, as a sentence without its end."""
+        versions = " and ".join(dict.fromkeys([self.oldest, self.newest]))
+        return f"boostbins was tested with {self.name} {versions}"
+
+    def strayed(self, said: str) -> RuntimeError:
+        """Return the error for when it went its own way, which is told by `said`, without a word."""
+        return RuntimeError(
+            f"{self.name} {self.version} {said}. {self.tested}; "
+            f"please report this, and use bin_method=None until it is fixed"
+        )
 
     def compare(self, asked: Mapping[int, Floats], used: Mapping[int, Floats], names: Sequence[str]) -> None:
         """Refuse to train on other cuts than those asked for."""
         for (index, cuts), name in zip(asked.items(), names, strict=True):
             found = used.get(index, np.empty(0))
             if not np.array_equal(cuts, found):
-                raise RuntimeError(
-                    f"{self.name} {self.version} did not take the cuts of column {name!r}: "
-                    f"{len(cuts)} were given and {len(found)} are there, {_first_difference(cuts, found)}. "
-                    f"boostbins was tested with {self.name} {self.oldest} and {self.newest}; please report this, "
-                    f"and use bin_method=None until it is fixed"
+                raise self.strayed(
+                    f"did not take the cuts of column {name!r}: "
+                    f"{len(cuts)} were given and {len(found)} are there, {_first_difference(cuts, found)}"
                 )
 
 

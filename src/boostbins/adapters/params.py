@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
 import sys
@@ -9,6 +10,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, TypeGuard
 
+from boostbins.adapters.library import Library
 from boostbins.bins import Bins
 from boostbins.cache import BinCache
 from boostbins.methods import Method, method_named
@@ -95,6 +97,7 @@ def with_binning_params(budget: str, *, cached: bool = True, **more: Any) -> Cal
         cls._native_class = next(base for base in cls.__bases__ if not base.__module__.startswith("boostbins"))
         cls._own_parameters = own
         cls.__init__ = _init_with_params(cls._native_class, cls._own_parameters)
+        cls.fit = checked_afterwards(cls.fit)
         cls.__doc__ += _PARAMETERS.format(budget=budget, cache=_CACHE if cached else "")
         return cls  # type: ignore[no-any-return]
 
@@ -122,9 +125,30 @@ def _init_with_params(base: Any, own: Mapping[str, Any]) -> Callable[..., None]:
     return __init__
 
 
+def checked_afterwards(fit: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method that refuses, once it has fitted, a library that did not use, or not even ask for, our cuts."""
+
+    @functools.wraps(fit)
+    def checked(self: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            fitted = fit(self, *args, **kwargs)
+        finally:
+            ours = vars(self).pop("_ours", None)  # None: nobody asked
+        if ours is None:
+            vars(self).pop("bins_", None)  # an earlier fit's
+        if (self.bin_method is not None if ours is None else ours) and "bins_" not in vars(self):
+            way = "did not ask for cuts" if ours is None else "did not use the cuts that it was given"
+            raise self._library.strayed(f"{way} in {type(self).__name__}.{fit.__name__}, and trained on its own bins")
+        return fitted
+
+    return checked
+
+
 class BinningMixin:
     """What the drop-in estimators have in common."""
 
+    _library: Library
+    _ours: bool  # while it is fitted: whether it is to be on cuts of ours
     _native_class: Any
     _own_parameters: Mapping[str, Any]
     bin_method: BinMethod
@@ -136,7 +160,12 @@ class BinningMixin:
         """Check our parameters, forget an earlier fit's bins, and return whether the cuts are to be ours."""
         check_binning_params(self.bin_method, self.bin_cache)
         self.__dict__.pop("bins_", None)
-        return cuts_are_ours(self.bin_method, obstacle)
+        return self._are_ours(obstacle)
+
+    def _are_ours(self, obstacle: str) -> bool:
+        """Return whether the cuts are to be ours, as `cuts_are_ours`, and note it for the end of `fit`."""
+        self._ours = cuts_are_ours(self.bin_method, obstacle)
+        return self._ours
 
     def to_native(self) -> Any:
         """Return the same model as an estimator of the library's own class, which needs no boostbins."""

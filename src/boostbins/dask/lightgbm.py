@@ -21,6 +21,7 @@ import numpy as np
 from lightgbm import dask as native
 from numpy.typing import NDArray
 
+from boostbins.adapters.hooks import Hook, check_hooks
 from boostbins.adapters.params import BINNING_PARAMS, BinningMixin, with_binning_params
 from boostbins.adapters.requested import summarized_bins
 from boostbins.bins import Bins
@@ -37,9 +38,25 @@ from boostbins.summary.table import TableSummary
 
 __all__ = ["LGBMClassifier", "LGBMRanker", "LGBMRegressor"]
 
+_KINDS = ("Regressor", "Classifier", "Ranker")
+_BASE = "lightgbm.dask:_DaskLGBMModel"
+HOOKS = (
+    *(Hook(f"lightgbm.dask:DaskLGBM{kind}", "fit", calls=("_lgb_dask_fit",)) for kind in _KINDS),
+    *(Hook(f"lightgbm.dask:DaskLGBM{kind}", "to_local", calls=("_lgb_dask_to_local",)) for kind in _KINDS),
+    Hook(_BASE, "_lgb_dask_fit", takes=("model_factory", "X", "y"), calls=("_train", "_lgb_dask_copy_extra_params")),
+    Hook(_BASE, "_lgb_dask_to_local", takes=("model_factory",)),
+    Hook("lightgbm.dask", "_get_dask_client", takes=("client",)),
+    Hook("lightgbm.dask", "_train", takes=("client", "data", "label", "params", "model_factory")),
+    Hook("lightgbm.dask", "_train_part", calls=("fit",)),
+    Hook("lightgbm.sklearn:LGBMModel", "__init__", calls=("_other_params", "_Booster")),
+)
+check_hooks(LIBRARY, HOOKS)
+
 
 class _Coded(BinningMixin):
     """Stands before a class of LightGBM's: has it train on codes, and rewrites the model."""
+
+    _library = LIBRARY
 
     def _lgb_dask_fit(self, *, model_factory: Any, X: Any, y: Any, **kwargs: Any) -> Any:
         """Fit as LightGBM's own does; X is read twice, once for the cuts."""

@@ -89,10 +89,7 @@ class _Tree:
         n = int(np.floor(threshold)) + 1 - FIRST
         if threshold < 1 or threshold == n + FIRST - 0.5:
             return max(n, 0)
-        raise RuntimeError(
-            f"LightGBM {self.library.version} cut codes at {threshold}, which is no cut of bins_. boostbins was tested "
-            f"with LightGBM {self.library.newest}; please report this, and use bin_method=None until it is fixed"
-        )
+        raise self.library.strayed(f"cut codes at {threshold}, which is no cut of bins_")
 
 
 def _get(text: str, name: str) -> list[str]:

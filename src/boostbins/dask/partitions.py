@@ -13,8 +13,21 @@ import distributed
 import numpy as np
 from numpy.typing import NDArray
 
+from boostbins.adapters.hooks import Hook, check_hooks
+from boostbins.adapters.library import Library
 from boostbins.sources.request import PLAIN, Request
 from boostbins.sources.table import Column, Table, is_sparse, read_table
+
+LIBRARY = Library("Dask", "dask", "dask", oldest="2026.8.0", newest="2026.8.0", below="2027")
+HOOKS = (
+    Hook("dask.dataframe:DataFrame", "_meta"),
+    Hook("dask.dataframe:DataFrame", "_meta_nonempty"),
+    Hook("dask.dataframe:Series", "_meta"),
+    Hook("dask.array:Array", "_meta"),
+    Hook("dask.dataframe:DataFrame", "to_delayed", takes=("optimize_graph",)),
+    Hook("dask.dataframe", "from_delayed", takes=("meta", "divisions", "verify_meta")),
+)
+check_hooks(LIBRARY, HOOKS)
 
 Numbers = Mapping[str, Any]
 """What stands beside the rows, by its argument: names of columns, series or arrays of Dask's."""

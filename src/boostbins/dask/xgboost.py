@@ -24,6 +24,7 @@ from boostbins.methods import Method, needs_target
 from boostbins.sources.table import Column, as_float32, with_missing
 from boostbins.summary.ranges import Ranges
 from boostbins.summary.table import TableSummary
+from boostbins.xgboost import LIBRARY
 from boostbins.xgboost.batches import bins_of_summary
 from boostbins.xgboost.features import MAX_BIN, obstacle_in
 from boostbins.xgboost.reference import last_thresholds
@@ -33,6 +34,8 @@ __all__ = ["XGBClassifier", "XGBRanker", "XGBRegressor"]
 
 class _Represented(BinningMixin):
     """Stands before a class of XGBoost's: has it train on values that stand for their bins."""
+
+    _library = LIBRARY
 
     def fit(self, X: Any, y: Any, **kwargs: Any) -> Any:
         """Fit as XGBoost's own does; X is read twice, once for the cuts."""

@@ -6,12 +6,15 @@ import types
 from typing import Any
 
 from boostbins.adapters.params import BINNING_PARAMS, BinningMixin, with_binning_params
-from boostbins.lightgbm._native import LGBMModel, lgb
+from boostbins.lightgbm._native import LIBRARY, LGBMModel, lgb
 from boostbins.lightgbm.dataset import Dataset
+from boostbins.lightgbm.settings import Settings
 
 
 class _Binned(BinningMixin, LGBMModel):
     """Stands between a class of LightGBM's and `LGBMModel`: has the latter's `fit` build our Datasets."""
+
+    _library = LIBRARY
 
     def fit(self, X: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
         ours = self._begin_fit()
@@ -29,8 +32,11 @@ class _Binned(BinningMixin, LGBMModel):
         fit = types.FunctionType(native.__code__, {**native.__globals__, "Dataset": dataset}, native.__name__)
         fit.__defaults__, fit.__kwdefaults__ = native.__defaults__, native.__kwdefaults__
         fit(self, X, y, *args, **kwargs)
-        if ours and made[0].bins_ is not None:  # the training set is the first
-            self.bins_ = made[0].bins_
+        train = made[0] if made else None  # the training set is the first
+        if ours and train is not None and train.bins_ is not None:
+            self.bins_ = train.bins_
+        elif train is not None and Settings(train.params or {}).obstacle():  # of which it warned
+            self._ours = False
         return self
 
     def _process_params(self, stage: str) -> dict[str, Any]:

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from boostbins.adapters.hooks import Hook, check_hooks
+from boostbins.adapters.library import Library
 from boostbins.adapters.requested import floor32
 from boostbins.adapters.stand_ins import represented
 from boostbins.bins import Bins
@@ -32,9 +34,13 @@ try:
     from pyspark import TaskContext
     from pyspark.sql import functions as F  # noqa: N812 (as Spark's own documentation calls it)
     from pyspark.sql import types as T  # noqa: N812
-    from pyspark.sql.pandas.types import to_arrow_type
+    from pyspark.sql.pandas import types as arrow_types
 except ImportError as error:
     raise ImportError("PySpark, or its pyarrow, is not installed: pip install 'boostbins[spark]'") from error
+
+LIBRARY = Library("PySpark", "pyspark", "pyspark", oldest="4.3.0", newest="4.3.0", below="5")
+HOOKS = (Hook("pyspark.sql.pandas.types", "to_arrow_type"),)
+check_hooks(LIBRARY, HOOKS)
 
 _TEAMS = 32  # of partitions, whose summaries are added up first
 _SUMMARIES = "column int, part int, summary binary"
@@ -188,7 +194,7 @@ def _numeric(df: Any, names: Sequence[str], request: Request) -> Table:
     kinds = {name: df.schema[name].dataType for name in names}
     arrow = {
         # Spark wants to be told the time zone, and the versions differ in how.
-        name: pyarrow.timestamp("us", "UTC") if isinstance(kind, T.TimestampType) else to_arrow_type(kind)
+        name: pyarrow.timestamp("us", "UTC") if isinstance(kind, T.TimestampType) else arrow_types.to_arrow_type(kind)
         for name, kind in kinds.items()
     }
     row = pyarrow.table({name: pyarrow.nulls(1, kind) for name, kind in arrow.items()})

@@ -11,12 +11,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from boostbins.adapters.hooks import Hook, check_hooks
 from boostbins.adapters.params import BINNING_PARAMS, DEFAULT, check_binning_params, cuts_are_ours
 from boostbins.adapters.stand_ins import for_raw_values
 from boostbins.bins import Bins
 from boostbins.fit import cells_for
 from boostbins.methods import Method, needs_target
 from boostbins.sources.table import Column, as_float32, with_missing
+from boostbins.spark.frames import (
+    LIBRARY as PYSPARK,
+)
 from boostbins.spark.frames import (
     Source,
     check_columns,
@@ -28,6 +32,7 @@ from boostbins.spark.frames import (
     summarized,
 )
 from boostbins.summary.ranges import Ranges, ranges_of_summary
+from boostbins.xgboost import LIBRARY
 from boostbins.xgboost.batches import bins_of_summary
 from boostbins.xgboost.features import MAX_BIN, obstacle_in
 from boostbins.xgboost.reference import last_thresholds
@@ -35,10 +40,30 @@ from boostbins.xgboost.reference import last_thresholds
 try:
     from pyspark.ml.param import Param, Params
     from xgboost import spark as native
-    from xgboost.spark.core import _SparkXGBEstimator
-    from xgboost.spark.data import alias
 except ImportError as error:
     raise ImportError(f"xgboost.spark needs more: pip install 'boostbins[spark,xgboost]' ({error})") from error
+
+_BASE = "xgboost.spark.core:_SparkXGBEstimator"
+_COLUMNS = ("labelCol", "weightCol", "validationIndicatorCol", "base_margin_col", "qid_col", "features_cols")
+HOOKS = (
+    Hook(
+        _BASE,
+        "_fit",
+        takes=("dataset",),
+        calls=("_get_xgb_parameters", "_convert_to_sklearn_model", "_prepare_input"),
+    ),
+    Hook(_BASE, "_get_xgb_parameters", takes=("dataset",)),
+    Hook(_BASE, "_convert_to_sklearn_model", takes=("booster", "config")),
+    Hook(_BASE, "_gen_xgb_params_dict"),
+    Hook(_BASE, "_set_xgb_params_default"),
+    Hook(_BASE, "_prepare_input_columns_and_feature_prop", takes=("dataset",)),
+    Hook(_BASE, "_col_is_defined_not_empty", takes=("param",)),
+    *(Hook(_BASE, name) for name in (*_COLUMNS, "featuresCol", "enable_sparse_data_optim")),
+    Hook("xgboost.spark.data", "alias"),
+)
+PARAM_HOOKS = (Hook("pyspark.ml.param:Params", "_dummy"), Hook("pyspark.ml.param:Params", "_setDefault"))
+check_hooks(LIBRARY, HOOKS)
+check_hooks(PYSPARK, PARAM_HOOKS)
 
 __all__ = ["SparkXGBClassifier", "SparkXGBRanker", "SparkXGBRegressor"]
 
@@ -52,7 +77,7 @@ class _Training(NamedTuple):
     feature_indices: list[int]  # of the bins' columns among the features
 
 
-class _Binned(_SparkXGBEstimator):
+class _Binned(native.core._SparkXGBEstimator):
     """Stands between a class of `xgboost.spark` and its base: hands it rows whose values stand for their bins."""
 
     bin_method = Param(
@@ -161,7 +186,7 @@ class _Binned(_SparkXGBEstimator):
         if self._training is None:
             return super()._get_xgb_parameters(dataset)  # type: ignore[no-any-return]
         # It counts the classes: of the raw rows, without all the work for the others.
-        labels = self._training.raw.select(quoted(self.getOrDefault(self.labelCol)).alias(alias.label))
+        labels = self._training.raw.select(quoted(self.getOrDefault(self.labelCol)).alias(native.data.alias.label))
         booster, call, matrix = super()._get_xgb_parameters(labels)
         # What is missing is NaN by now, and what stands for a bin may be the number that stood for missing.
         return booster, call, {**matrix, "missing": np.nan}

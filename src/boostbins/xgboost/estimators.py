@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from boostbins.adapters.params import BINNING_PARAMS, BinningMixin, with_binning_params
-from boostbins.xgboost._native import XGBModel, xgb
+from boostbins.xgboost._native import LIBRARY, XGBModel, xgb
 from boostbins.xgboost.dmatrix import QuantileDMatrix
 from boostbins.xgboost.features import obstacle_in
 
 
 class _Binned(BinningMixin, XGBModel):
     """Stands between a class of XGBoost's and `XGBModel`: makes the training matrix ours."""
+
+    _library = LIBRARY
 
     def _create_dmatrix(self, ref: xgb.DMatrix | None, **kwargs: Any) -> xgb.DMatrix:
         if ref is not None or not self._begin_fit(obstacle_in(self.get_xgb_params())):
@@ -29,6 +31,8 @@ class _Binned(BinningMixin, XGBModel):
         )
         if hasattr(matrix, "bins_"):
             self.bins_ = matrix.bins_
+        else:  # of which it warned
+            self._ours = False
         return matrix
 
     def load_model(self, fname: Any) -> None:
