@@ -33,16 +33,16 @@ def _forget():
 @pytest.fixture
 def fits(monkeypatch):
     """Count how often bins are found."""
-    import boostbins.adapters.adapter
+    import boostbins.adapters.requested
 
     counted = []
-    real = boostbins.adapters.adapter.fit_table
+    real = boostbins.adapters.requested.fit_table
 
     def counting(*args, **kwargs):
         counted.append(1)
         return real(*args, **kwargs)
 
-    monkeypatch.setattr(boostbins.adapters.adapter, "fit_table", counting)
+    monkeypatch.setattr(boostbins.adapters.requested, "fit_table", counting)
     return counted
 
 

@@ -30,7 +30,9 @@ import boostbins.dask
 import boostbins.lightgbm
 import boostbins.xgboost
 from boostbins import Bins, fit_bins, kmeans, summarize
+from boostbins.adapters.features import feature_table
 from boostbins.dask.lightgbm import _codes, _needed, _raw_booster, _RegressorOnCodes
+from boostbins.summary.ranges import ranges_of
 
 pytestmark = [
     pytest.mark.dask,
@@ -473,10 +475,10 @@ def test_rewritten_models_predict_as_the_models_of_codes_do(seed, missing):
     frame.loc[r.random(1200) < 0.01, "count"] = -np.inf
     X = frame[FEATURES].to_numpy()
     one = boostbins.lightgbm.LGBMRegressor(**LGBM).fit(X, frame.y)
-    bins, extent = one.bins_, boostbins.adapters.adapter.ranges_of(boostbins.adapters.adapter.feature_table(X))
+    bins, extent = one.bins_, ranges_of(feature_table(X))
 
     def coded(rows):
-        return _codes(boostbins.adapters.adapter.feature_table(rows), bins, extent.missing)
+        return _codes(feature_table(rows), bins, extent.missing)
 
     model = _RegressorOnCodes(**LGBM | _needed(bins, extent)).fit(coded(X), frame.y)
     raw = _raw_booster(model.booster_, bins, extent, {})

@@ -57,7 +57,7 @@ def test_lightgbm_takes_labels_as_classes_where_its_objective_does():
     ("label", "n_classes", "message"),
     [
         ([1, 2, 3], 3, "label, of 3 classes, must hold whole numbers from 0 to 2, got 3"),
-        ([0, np.nan, 1], 3, "label must be finite, got nan"),
+        ([0, np.nan, 1], 3, "the target has a missing value: remove that row"),
         ([0, 1], 3, r"label must have one entry per row, shape \(3,\), got \(2,\)"),
         ([0, 1, 2], "3", "n_classes must be a whole number, at least 1, got '3'"),
         ([0, 1, 2], -3, "n_classes must be a whole number, at least 1, got -3"),

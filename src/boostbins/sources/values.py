@@ -165,6 +165,8 @@ def only_numbers(values: NDArray[Any]) -> bool:
 
 def is_missing(value: Any) -> bool:
     """Return whether an object stands for a missing value."""
+    if isinstance(value, np.ndarray):  # a vector, of a column of these
+        return False
     # Of these only None and pandas' NA are not unlike themselves; NA cannot even tell.
     return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
 
