@@ -210,7 +210,7 @@ def test_what_is_wrong_is_said():
     for collection in (parts, array):
         with pytest.raises(TypeError, match="boostbins.dask"):
             fit_bins(collection)
-    with pytest.raises(ValueError, match="columns: there is no column 'age'; there are 'skewed'"):
+    with pytest.raises(ValueError, match="columns: there is no column 'age': did you mean 'grade'"):
         fit(parts, columns=["age"])
     with pytest.raises(ValueError, match="sample_weight: there is no column 'w'"):
         fit(parts, sample_weight="w")

@@ -15,7 +15,8 @@ import pytest
 
 import boostbins.cache
 from boostbins import Bins, ColumnSummary, TableSummary, _core, fit_bins, summarize
-from boostbins.adapter import Rule, feature_table, requested_bins
+from boostbins.adapters.features import feature_table
+from boostbins.adapters.requested import FLOAT64, requested_bins
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
@@ -76,8 +77,9 @@ def test_threads_that_share_everything_get_what_one_alone_does(tmp_path):
     saved = fit_bins(X, "hybrid", 40, y=y, n_threads=1).to_json()
 
     def cached(cache):
-        rule = Rule("float64", lambda _, cuts: cuts)
-        return requested_bins("kmeans", feature_table(X), [20] * 3, bin_cache=cache, rule=rule, limit="max_bins=20")
+        return requested_bins(
+            "kmeans", feature_table(X), [20] * 3, bin_cache=cache, cut_format=FLOAT64, limit="max_bins=20"
+        )
 
     def work(a, b, bins, n_threads):
         total = a + b

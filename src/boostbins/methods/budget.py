@@ -43,9 +43,9 @@ def distinct_bins(summary: ColumnSummary, max_bins: int) -> int:
 
 
 def allocate_bins(total: int, most: Sequence[int], bin_values: Sequence[float]) -> list[int]:
-    """Return how many bins each column gets of a total: half of them evenly, half by worth, to each what it can use.
+    """Return how many bins each column gets of a total: half of them evenly, half by value, to each what it can use.
 
-    >>> shared_bins(100, [255, 255, 10], [3.0, 1.0, 1.0])
+    >>> allocate_bins(100, [255, 255, 10], [3.0, 1.0, 1.0])
     [57, 33, 10]
     """
     checked_total(total, len(most))
