@@ -88,7 +88,7 @@ def checked_target(target: ArrayLike, n_rows: int, name: str) -> Targets:
             f"labels[:, None] == classes"
         )
     numbers = real_numbers(values, name)
-    check_none_missing(int(np.isnan(numbers).any(axis=1).sum()))
+    check_none_missing(int(np.isnan(numbers).any(axis=1).sum()), name)
     if not np.isfinite(numbers).all():
         raise ValueError(f"{name} must be finite, got {numbers[~np.isfinite(numbers)][0]}: remove those rows")
     with np.errstate(over="ignore"):
@@ -97,13 +97,13 @@ def checked_target(target: ArrayLike, n_rows: int, name: str) -> Targets:
     return numbers
 
 
-def check_none_missing(n_missing: int) -> None:
-    """Refuse a target with missing values."""
+def check_none_missing(n_missing: int, name: str = "") -> None:
+    """Refuse a target with missing values; `name` is the argument that it was given as."""
     if n_missing:
         what = "a missing value: remove that row, or fill it in"
         if n_missing > 1:
             what = f"{n_missing:,} missing values: remove those rows, or fill them in"
-        raise ValueError(f"the target has {what}")
+        raise ValueError(f"{name and name + ': '}the target has {what}")
 
 
 def numbers_or_classes(target: ArrayLike, n_rows: int, name: str) -> Targets:
@@ -129,7 +129,7 @@ def class_targets(labels: ArrayLike, name: str) -> NDArray[np.bool_]:
     """
     values = np.asarray(labels)
     if values.dtype == object:
-        check_none_missing(sum(is_missing(value) for value in values.tolist()))
+        check_none_missing(sum(is_missing(value) for value in values.tolist()), name)
         values = values.astype(str)
     classes, which = np.unique(values, return_inverse=True)
     return numbered_classes(which.reshape(-1), len(classes), name)
