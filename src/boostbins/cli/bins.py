@@ -123,7 +123,7 @@ def _has_classes(stream: Stream, target: str) -> bool:
 
     for chunk in stream.chunks([target]):
         kind = nw.from_native(as_table(chunk.data)).schema[target]
-        return not (kind.is_numeric() or kind.is_boolean())
+        return not (kind.is_numeric() or kind == nw.Boolean)
     return False
 
 

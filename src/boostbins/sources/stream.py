@@ -249,7 +249,9 @@ def selected(data: Any, request: Request) -> tuple[Any, dict[str, NDArray[Any]]]
 
 def _per_row(column: Any, argument: str, may_be_text: bool) -> NDArray[Any]:
     """Return a column that stands beside the others as an array; text as objects, with None for what is missing."""
-    if column.dtype.is_numeric() or column.dtype.is_boolean():
+    import narwhals as nw
+
+    if column.dtype.is_numeric() or column.dtype == nw.Boolean:
         if may_be_text and column.dtype.is_integer() and column.null_count() == 0:  # as classes they may be any
             return np.asarray(column.to_numpy())
         return float_values(column)
