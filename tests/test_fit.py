@@ -8,7 +8,6 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from conftest import skewed
 from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import feather
@@ -17,6 +16,7 @@ from scipy import sparse as sp
 from boostbins import METHODS, Bins, TableSummary, fit_bins, summarize
 from boostbins.sources.reading import read_files
 from boostbins.sources.table import read_table
+from tests.conftest import skewed
 
 
 def data(n=3000):

@@ -6,7 +6,6 @@ from decimal import Decimal
 from functools import partial
 from statistics import NormalDist
 
-import naive
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -32,6 +31,7 @@ from boostbins.methods import FEW_BINS, find_cuts, looks_at_target
 from boostbins.methods.budget import allocate_bins, bin_value
 from boostbins.methods.choice import BEYOND_CHANCE
 from boostbins.methods.density import MIXTURES, placed_gaps
+from tests import naive
 
 
 def lognormal(n=4000, seed=0):

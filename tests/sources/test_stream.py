@@ -20,7 +20,6 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.dataset
 import pytest
-from conftest import any_float, distributions
 from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import csv, feather, parquet
@@ -32,6 +31,7 @@ from boostbins.sources import files, stream
 from boostbins.sources.content import FileError
 from boostbins.summary import column as column_module
 from boostbins.summary.column import MAX_CELLS, GrowingSummary
+from tests.conftest import any_float, distributions
 
 N = 150_000
 

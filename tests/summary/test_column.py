@@ -5,15 +5,15 @@ import struct
 import zlib
 from pathlib import Path
 
-import naive
 import numpy as np
 import pytest
-from conftest import columns, distributions, skewed
 from hypothesis import given
 from hypothesis import strategies as st
 
 from boostbins import ColumnSummary
 from boostbins.summary.column import GrowingSummary
+from tests import naive
+from tests.conftest import columns, distributions, skewed
 
 LARGE = 300_000  # past the size up to which columns are sorted
 
@@ -294,7 +294,7 @@ def test_bytes_of_every_version_are_read():
         "summary-v1-weighted.bin": ColumnSummary(x, weight=np.arange(45) / 4, target=np.arange(45.0)),
     }
     for name, summary in written.items():
-        data = (Path(__file__).parent / "fixtures" / name).read_bytes()
+        data = (Path(__file__).parents[1] / "fixtures" / name).read_bytes()
         assert ColumnSummary.from_bytes(data) == summary
         assert summary.to_bytes() == data
 

@@ -6,10 +6,10 @@ import warnings
 from unittest import SkipTest
 
 import pytest
-from libraries import CLASSIFIERS, FORESTS, REGRESSORS
 from sklearn.utils import estimator_checks
 
 import boostbins.catboost
+from tests.libraries import CLASSIFIERS, FORESTS, REGRESSORS
 
 
 def checks(estimator):

@@ -8,11 +8,11 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import xgboost as xgb
-from same_cuts import mixed_table
 from scipy import sparse
 
 from boostbins.xgboost import LIBRARY
 from boostbins.xgboost.dmatrix import ExtMemQuantileDMatrix, QuantileDMatrix, from_native
+from tests.same_cuts import mixed_table
 
 NAMES = list("abcdefghij")
 PARTS = [slice(0, 100), slice(100, 350), slice(350, 350), slice(350, 600)]

@@ -11,12 +11,12 @@ import lightgbm as lgb
 import numpy as np
 import pandas as pd
 import pytest
-from same_cuts import mixed_table
-from test_same_cuts_lightgbm import Rows
 
 import boostbins.lightgbm
 from boostbins import Bins, fit_bins
 from boostbins.lightgbm import Dataset, LGBMRegressor, from_native
+from tests.lightgbm.test_same_cuts import Rows
+from tests.same_cuts import mixed_table
 
 QUIET = {"verbosity": -1, "num_threads": 1, "seed": 0, "deterministic": True}
 

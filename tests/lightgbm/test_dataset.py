@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import xgboost as xgb
-from libraries import of_lightgbm, of_xgboost
 from scipy import sparse
-from test_adapters import data
 
 import boostbins.catboost
 import boostbins.lightgbm
 import boostbins.xgboost
 from boostbins import Bins, fit_bins
+from tests.adapters.test_matrix import data
+from tests.libraries import of_lightgbm, of_xgboost
 
 QUIET = {"verbosity": -1, "num_threads": 2, "seed": 0, "deterministic": True}
 

@@ -12,14 +12,14 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import xgboost as xgb
-from libraries import fingerprint
-from same_cuts import mixed_table
 from scipy import sparse
-from test_data_iter import Batches
 
 import boostbins.xgboost
 from boostbins.xgboost import LIBRARY
 from boostbins.xgboost.dmatrix import QuantileDMatrix, from_native
+from tests.libraries import fingerprint
+from tests.same_cuts import mixed_table
+from tests.xgboost.test_batches import Batches
 
 X, y = mixed_table(800)
 R = np.random.default_rng(2)

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.tree import DecisionTreeRegressor
-from test_paper_run import folder, paper  # noqa: F401
 
 import boostbins
 from paper import auto, cli, figures, stats
@@ -22,6 +21,7 @@ from paper.rivals import RIVALS, tree, uniform_and_quantiles, uniform_robust
 from paper.stats import Scores
 from paper.store import COLUMNS, Store
 from paper.synthetic import GRIDS, SCENARIOS, TAIL_GRID, TailCell, cell_of, seed_of
+from tests.paper.test_run import folder, paper  # noqa: F401
 
 pytestmark = pytest.mark.paper
 

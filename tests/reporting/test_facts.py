@@ -10,7 +10,6 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from conftest import distributions
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +17,7 @@ from boostbins import METHODS, ColumnSummary, fit_bins, report
 from boostbins.reporting.facts import column_facts, number, percent
 from boostbins.sources.request import Request
 from boostbins.sources.table import read_table
+from tests.conftest import distributions
 
 WITH_DATES = Request(dates_as_numbers=True)
 

@@ -17,7 +17,6 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from test_paper_data import put
 
 from paper import claims, cli, figures, run, tables
 from paper.datasets import BY_KEY, load
@@ -26,10 +25,11 @@ from paper.jobs import EXPERIMENTS, PAPER_EXPERIMENTS, Job, plan
 from paper.learners import LEARNERS
 from paper.measure import Outcome, measure
 from paper.store import COLUMNS, Store, StoreError
+from tests.paper.test_data import put
 
 pytestmark = pytest.mark.paper
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 DATA = os.environ.get("BOOSTBINS_DATA")
 JOB = Job("real", "regression/abalone", "sklearn", "kmeans", 255, 0, "smoke", 1000)
 

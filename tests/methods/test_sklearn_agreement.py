@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import skewed
 
 from boostbins import ColumnSummary
 from boostbins._core import lloyd
+from tests.conftest import skewed
 
 KMeans = pytest.importorskip("sklearn.cluster").KMeans
 threadpool_limits = pytest.importorskip("threadpoolctl").threadpool_limits

@@ -19,12 +19,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import xgboost.dask
-from conftest import any_float, skewed
 from distributed import Client, LocalCluster
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-from libraries import of_lightgbm, of_xgboost
 
 import boostbins.dask
 import boostbins.lightgbm
@@ -33,6 +31,8 @@ from boostbins import Bins, fit_bins, kmeans, summarize
 from boostbins.adapters.features import feature_table
 from boostbins.dask.lightgbm import _codes, _needed, _raw_booster, _RegressorOnCodes
 from boostbins.summary.ranges import ranges_of
+from tests.conftest import any_float, skewed
+from tests.libraries import of_lightgbm, of_xgboost
 
 pytestmark = [
     pytest.mark.dask,
@@ -573,7 +573,7 @@ def test_lightgbm_goes_its_own_way_where_no_method_was_asked_for(client):
 
 
 def test_the_recipe_of_the_documentation_runs(client, tmp_path, monkeypatch):
-    page = Path(__file__).parents[1] / "docs" / "scale.md"
+    page = Path(__file__).parents[2] / "docs" / "scale.md"
     if not page.exists():
         pytest.skip("the documentation is not in the sources of a release")
     (recipe,) = re.findall(r"```py\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)

@@ -13,7 +13,6 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from libraries import CLASSIFIERS, EVERY, FORESTS, RANKERS, REGRESSORS, fingerprint, that_take
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -25,6 +24,7 @@ import boostbins.xgboost
 from boostbins import Bins, fit_bins, kmeans
 from boostbins.adapters.library import Library
 from boostbins.adapters.requested import floor32
+from tests.libraries import CLASSIFIERS, EVERY, FORESTS, RANKERS, REGRESSORS, fingerprint, that_take
 
 pytestmark = pytest.mark.filterwarnings(
     # The libraries' own, each met by their own classes too.

@@ -434,7 +434,7 @@ def test_a_library_that_is_not_there_is_named_with_what_to_install(module, extra
 
 
 def test_the_recipe_of_the_documentation_runs(session):
-    page = Path(__file__).parents[1] / "docs" / "spark.md"
+    page = Path(__file__).parents[2] / "docs" / "spark.md"
     if not page.exists():
         pytest.skip("the documentation is not in the sources of a release")
     (recipe,) = re.findall(r"```py\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)

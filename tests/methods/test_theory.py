@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from conftest import skewed
 from hypothesis import given
 from hypothesis import strategies as st
 
 from boostbins import METHODS, Bins, fit_bins
+from tests.conftest import skewed
 
 
 def within(values, codes):

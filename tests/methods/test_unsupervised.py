@@ -3,16 +3,16 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import partial
 
-import naive
 import numpy as np
 import pytest
-from conftest import columns, distributions, finite, skewed
 from hypothesis import given
 from hypothesis import strategies as st
 
 from boostbins import METHODS, ColumnSummary, fit_bins, kmeans, optimal, quantile
 from boostbins.methods import find_cuts
 from boostbins.methods.unsupervised import midpoints
+from tests import naive
+from tests.conftest import columns, distributions, finite, skewed
 
 distinct_values = st.lists(finite, min_size=3, max_size=9, unique=True).map(lambda v: sorted(x + 0.0 for x in set(v)))
 

@@ -12,11 +12,11 @@ import lightgbm as lgb
 import numpy as np
 import pandas as pd
 import pytest
-from same_cuts import mixed_table
 from scipy import sparse
 
 import boostbins.lightgbm
 from boostbins import Bins
+from tests.same_cuts import mixed_table
 
 ALWAYS = {"verbosity": -1, "num_threads": 1, "seed": 1, "deterministic": True, "num_leaves": 15, "metric": "None"}
 N_TREES = 8

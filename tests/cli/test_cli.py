@@ -765,7 +765,7 @@ def test_ctrl_c_while_modules_are_loaded(folder):
     (folder / "modules" / "numpy").mkdir(parents=True)
     (folder / "modules" / "numpy" / "__init__.py").write_text("raise KeyboardInterrupt")
     path = os.pathsep.join([str(folder / "modules"), os.environ.get("PYTHONPATH", "")])
-    entry = re.search(r'^boostbins = "(.*):(.*)"$', (Path(__file__).parents[1] / "pyproject.toml").read_text(), re.M)
+    entry = re.search(r'^boostbins = "(.*):(.*)"$', (Path(__file__).parents[2] / "pyproject.toml").read_text(), re.M)
     script = f"import sys; from {entry[1]} import {entry[2]}; sys.exit({entry[2]}())"
     for command in (COMMAND, [sys.executable, "-c", script]):
         environment = {**os.environ, "PYTHONPATH": path}
