@@ -201,6 +201,20 @@ def test_cuts_are_the_same_when_a_worker_is_lost(tmp_path, client):
 
 
 @pytest.mark.usefixtures("synchronous")
+@pytest.mark.parametrize("total_bins", [None, 20])
+def test_dates_are_seconds_as_in_memory(total_bins):
+    days = pd.date_range("2020-01-01", periods=60)
+    frame = pd.DataFrame({"day": days, "n": np.arange(60.0), "span": days - days[0]})
+    parts = in_parts(frame, [20, 30])
+    known = {"day": "seconds since 1970", "span": "seconds"}
+    found = boostbins.dask.fit_bins(parts, "quantile", 9, total_bins=total_bins, dates_as_numbers=True)
+    assert found == fit_bins(frame, "quantile", 9, total_bins=total_bins, dates_as_numbers=True)
+    assert found.units == known
+    assert boostbins.dask.summarize(parts, dates_as_numbers=True) == summarize(frame, dates_as_numbers=True)
+    assert boostbins.dask.summarize(parts, dates_as_numbers=True).units == known
+
+
+@pytest.mark.usefixtures("synchronous")
 def test_what_is_wrong_is_said():
     frame = table(50)
     parts, array = in_parts(frame, [20]), da.ones((50, 2), chunks=(20, 2))

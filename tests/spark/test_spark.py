@@ -144,6 +144,7 @@ def test_text_and_dates_are_told_as_ever(spark, session):
         spark.fit_bins(df, non_numeric="skip")
     found = spark.fit_bins(df, non_numeric="skip", dates_as_numbers=True)
     assert found.names == ("x", "d")
+    assert found.units == {"d": "seconds since 1970"}
     assert found["x"].tolist() == [1.5]
 
 

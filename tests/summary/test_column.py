@@ -289,14 +289,46 @@ def test_extreme_weights_do_not_break_the_description():
 
 def test_bytes_of_every_version_are_read():
     x = np.concatenate([np.sqrt(np.arange(40.0)), [np.nan, np.inf, -np.inf, -3.25, -3.25]])
+    weight, target = np.arange(45) / 4, np.arange(45.0)
     written = {
         "summary-v1-cells.bin": ColumnSummary(x, max_cells=16),
-        "summary-v1-weighted.bin": ColumnSummary(x, weight=np.arange(45) / 4, target=np.arange(45.0)),
+        "summary-v1-weighted.bin": ColumnSummary(x[1:], weight[1:], target[1:]),  # it did not know rows of weight 0
+        "summary-v2-cells.bin": ColumnSummary(x, max_cells=16),
+        "summary-v2-weighted.bin": ColumnSummary(x, weight[::-1], target),
     }
     for name, summary in written.items():
         data = (Path(__file__).parents[1] / "fixtures" / name).read_bytes()
         assert ColumnSummary.from_bytes(data) == summary
-        assert summary.to_bytes() == data
+        assert (summary.to_bytes() == data) == ("v2" in name)
+
+
+@given(columns, st.data())
+def test_the_range_is_that_of_all_rows_whatever_their_weights(x, data):
+    weight = np.array(data.draw(st.lists(st.integers(0, 2), min_size=len(x), max_size=len(x))), float)
+    low, high = (np.fmin.reduce(x), np.fmax.reduce(x)) if len(x) else (np.nan, np.nan)
+    expected = (low, high, bool(np.isnan(x).any()))
+    border = data.draw(st.integers(0, len(x)))
+    parts = [(x[:border], weight[:border]), (x[border:], weight[border:])]
+    growing = GrowingSummary(8)
+    for values, its in parts:
+        growing.add(values, its, None)
+    whole = ColumnSummary(x, weight, max_cells=8)
+    for summary in (
+        whole,
+        sum((ColumnSummary(*part, max_cells=8) for part in parts[1:]), ColumnSummary(*parts[0], max_cells=8)),
+        growing.summary(),
+        ColumnSummary.from_bytes(whole.to_bytes()),
+        ColumnSummary(x),
+    ):
+        np.testing.assert_array_equal(summary.range, expected)
+    assert growing.summary() == whole
+
+
+def test_a_forged_range_is_refused():
+    body = ColumnSummary([1.0]).to_bytes()[: -4 - 17]
+    forged = body + struct.pack("<2d?", 2.0, 1.0, False)
+    with pytest.raises(ValueError, match="a range that ends before it begins"):
+        ColumnSummary.from_bytes(forged + struct.pack("<I", zlib.crc32(forged)))
 
 
 def resealed(data, at, values, form):

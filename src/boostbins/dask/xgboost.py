@@ -110,9 +110,7 @@ def _seen(column: Column, missing: float | None) -> Column:
     return column if missing is None or np.isnan(missing) else with_missing(float(np.float32(missing)))(column)
 
 
-def _cut(
-    bin_method: str | Method | Bins, summary: TableSummary, ranges: Ranges, max_bin: int, total_bins: int | None
-) -> Bins:
+def _cut(bin_method: str | Method | Bins, summary: TableSummary, max_bin: int, total_bins: int | None) -> Bins:
     return bins_of_summary(bin_method, summary, max_bin, total_bins, n_threads=1)
 
 
