@@ -277,9 +277,10 @@ with Screen(argparse.Namespace(quiet=True, json=False)).interrupts(), atomic_wri
     print("writing", flush=True)
     time.sleep(60)
 """
+    usual = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
     process = subprocess.Popen(
         [sys.executable, "-c", writer], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        preexec_fn=lambda: signal.signal(number, usual),  # whoever runs the tests may ignore it, as nohup does
     )  # fmt: skip
     with process.stdout:
         assert process.stdout.readline() == b"writing\n"
