@@ -1,4 +1,4 @@
-"""The flag, against the real libraries: one matrix for all of them."""
+"""`bin_method`, against the real libraries: one matrix for all of them."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def test_raw_values_are_predicted_as_those_that_stood_for_them(data, booster):
     assert not np.array_equal(predicted(model, X), predicted(model, rows))
 
 
-def test_a_model_that_needs_no_mending_is_left_as_it_is(data):
+def test_a_model_that_needs_no_change_is_left_as_it_is(data):
     X, y = data
     model, _, extent = trained(np.nan_to_num(X, nan=1.5), y)
     assert for_raw_values(model, BINS, extent, last_thresholds(extent, BINS), [0, 1]) is model

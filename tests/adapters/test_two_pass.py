@@ -310,7 +310,7 @@ def test_a_dataset_is_built_again_after_a_failure(table):
     assert trees("lightgbm", data) == trees("lightgbm", in_memory(table, "lightgbm", "weight"))
 
 
-def test_a_label_that_is_mended_can_be_trained_on(table, tmp_path):
+def test_a_label_that_is_corrected_can_be_trained_on(table, tmp_path):
     path, y = tmp_path / "a.parquet", table["target"].to_numpy()
     without = table.drop_columns(["target", "weight"])
     parquet.write_table(without.append_column("target", pa.array([*y[:-1], np.nan])), path)

@@ -45,7 +45,7 @@ WRONG = {
     "no such file": (["report", "no.csv"], "there is no file no.csv"),
     "an empty folder": (["report", "empty"], "the folder empty has no files"),
     "an empty file": (["report", "empty.csv"], "empty.csv is empty"),
-    "one column": (["compare", "one.csv", "--target", "a"], "no column to train on beside the target"),
+    "one column": (["compare", "one.csv", "--target", "a"], "no column to train on besides the target"),
     "no such target": (["compare", "data.csv", "--target", "prise"], "no column 'prise': did you mean 'price'?"),
     "no such target, report": (["report", "data.csv", "--target", "Price"], "did you mean 'price'?"),
     "a target with missing values": (["compare", "data.csv", "--target", "age"], r"the target has \d+ missing values"),

@@ -402,7 +402,7 @@ GOOD = np.random.default_rng(0).lognormal(0, 2, (MIN_ROWS, 2))
         (GOOD, ["a"] * 50 + ["b"] * 50, {"task": "regression"}, "not numbers: choose the task 'classification'"),
         (pd.DataFrame({"a": ["x", "y"] * 50}), GOOD[:, 0], {}, "no numeric column"),
         (pd.DataFrame({"price": GOOD[:, 0]}), "prize", {}, "no column 'prize': did you mean 'price'"),
-        (pd.DataFrame({"price": GOOD[:, 0]}), "price", {}, "no column to train on beside the target"),
+        (pd.DataFrame({"price": GOOD[:, 0]}), "price", {}, "no column to train on besides the target"),
     ],
 )  # fmt: skip
 def test_bad_input_is_refused(X, y, options, message):

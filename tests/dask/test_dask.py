@@ -152,8 +152,8 @@ def test_statistics_targets_and_budgets_per_column_are_those_of_memory():
         return [float(np.average(summary.points.middle, weights=summary.target_sums[:, 1] ** 2))]
 
     assert boostbins.dask.fit_bins(parts, by_target, 4, y="y") == fit_bins(frame, by_target, 4, y="y")
-    beside = boostbins.dask.fit_bins(parts[FEATURES], "kmeans", 9, parts.weight, y=parts.y)
-    assert beside == fit_bins(frame[FEATURES], "kmeans", 9, frame.weight, y=frame.y)
+    per_row = boostbins.dask.fit_bins(parts[FEATURES], "kmeans", 9, parts.weight, y=parts.y)
+    assert per_row == fit_bins(frame[FEATURES], "kmeans", 9, frame.weight, y=frame.y)
 
 
 @pytest.mark.usefixtures("synchronous")
@@ -281,8 +281,8 @@ of_each_kind = pytest.mark.parametrize("kind", KINDS)
 
 
 def arguments(kind, frame):
-    y, beside = KINDS[kind]
-    return frame[FEATURES], frame[y], {argument: frame[name] for argument, name in beside.items()}
+    y, per_row = KINDS[kind]
+    return frame[FEATURES], frame[y], {argument: frame[name] for argument, name in per_row.items()}
 
 
 def predicted(model, X, kind):
@@ -301,10 +301,10 @@ def test_xgboost_trains_the_model_of_one_machine(kind, client):
     frame["high"] = (frame.y > 2) * 1
     parts = in_parts(frame, [400, 400, 1500, 2000])
     name = "XGBClassifier" if kind.endswith("classifier") else "XGBRegressor"
-    X, y, beside = arguments(kind, parts)
-    model = getattr(boostbins.dask, name)(**XGB).fit(X, y, **beside)
-    X, y, beside = arguments(kind, frame)
-    one = getattr(boostbins.xgboost, name)(**XGB).fit(X, y, **beside)
+    X, y, per_row = arguments(kind, parts)
+    model = getattr(boostbins.dask, name)(**XGB).fit(X, y, **per_row)
+    X, y, per_row = arguments(kind, frame)
+    one = getattr(boostbins.xgboost, name)(**XGB).fit(X, y, **per_row)
     assert model.bins_ == one.bins_
     ours = of_xgboost(model)
     assert {place: values.tolist() for place, values in ours.items()} == {
@@ -354,10 +354,10 @@ def test_lightgbm_trains_the_trees_of_one_machine(kind, missing, client):
     frame["high"] = (frame.y > 2) * 1
     parts = in_parts(frame, [400, 1500, 2000])
     name = "LGBMClassifier" if kind.endswith("classifier") else "LGBMRegressor"
-    X, y, beside = arguments(kind, parts)
-    model = getattr(boostbins.dask, name)(**LGBM).fit(X, y, **beside)
-    X, y, beside = arguments(kind, frame)
-    one = getattr(boostbins.lightgbm, name)(**LGBM).fit(X, y, **beside)
+    X, y, per_row = arguments(kind, parts)
+    model = getattr(boostbins.dask, name)(**LGBM).fit(X, y, **per_row)
+    X, y, per_row = arguments(kind, frame)
+    one = getattr(boostbins.lightgbm, name)(**LGBM).fit(X, y, **per_row)
     assert model.bins_ == one.bins_
     check_thresholds({p: v[v < 1e300] for p, v in of_lightgbm(model).items()}, model.bins_)
     rows = raw_rows(frame)

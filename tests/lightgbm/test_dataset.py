@@ -283,7 +283,7 @@ def same_trees(one, other):
 
 
 def test_lightgbm_trains_on_the_rows_that_it_predicts():
-    """LightGBM bundles wrongly beside a column with a heavy bin that is not zero's: ours must not let it."""
+    """LightGBM bundles wrongly next to a column with a heavy bin that is not zero's: ours must not let it."""
     for seed in range(8, 12):
         r = np.random.default_rng(seed)
         a = np.where(r.random(3000) < 0.8, 0, r.choice([-1.0, 1.0], 3000))

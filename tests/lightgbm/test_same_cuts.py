@@ -199,7 +199,7 @@ def test_from_any_container(name):
 
 
 @pytest.mark.parametrize("name", ["weight", "init_score", "group", "xendcg", "bagging by query", "position"])
-def test_with_numbers_beside_the_rows(name):
+def test_with_numbers_per_row(name):
     X, y = mixed_table()
     r = np.random.default_rng(3)
     options = {

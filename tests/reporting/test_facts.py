@@ -194,13 +194,13 @@ def test_a_hidden_tail_is_told_with_what_the_target_does_in_it():
     within = sum(((y[inside][which == b] - y[inside][which == b].mean()) ** 2).sum() for b in np.unique(which))
     total, n, k = ((y[inside] - y[inside].mean()) ** 2).sum(), inside.sum(), len(np.unique(which))
     assert hiding.target_explained == pytest.approx(1 - within / (n - k) / (total / (n - 1)))  # the adjusted R²
-    assert "hides" in hiding.said(63)
+    assert "hides" in hiding.described(63)
 
 
 def test_a_target_of_noise_explains_nothing():
     r = np.random.default_rng(0)
     x = np.where(r.random(20_000) < 0.02, 20 + r.exponential(20, 20_000), r.standard_normal(20_000))
-    assert "target" not in facts_of(x, np.random.default_rng(0).standard_normal(20_000)).hiding[63].said(63)
+    assert "target" not in facts_of(x, np.random.default_rng(0).standard_normal(20_000)).hiding[63].described(63)
     explained = [
         facts_of(x, np.random.default_rng(i).standard_normal(20_000)).hiding[63].target_explained for i in range(9)
     ]

@@ -259,7 +259,7 @@ def test_what_auto_chose_and_why(show, only_report, found):
         names = auto.locator("svg g[aria-label=text]").first.locator("text").all_text_contents()
         assert names == sorted(choice["explained"], key=lambda name: -choice["explained"][name])
         assert auto.locator("svg circle").count() == len(names)
-        label = f"What each candidate explains of the target beside {choice['usual']}, and by chance"
+        label = f"What each candidate explains of the target, compared with {choice['usual']}, and by chance"
         expect(auto.locator("figure")).to_have_attribute("aria-label", label)
     assert card_of(shown, "Rooms").locator(".auto").count() == 0  # each value has a bin
 

@@ -44,9 +44,9 @@ class Batches(xgb.DataIter):
         self.at = 0
 
 
-def in_batches(data=X, beside=None, each=None, **options):
-    beside = {"label": y} if beside is None else beside
-    parts = [{"data": data[part], **{name: values[part] for name, values in beside.items()}} for part in PARTS]
+def in_batches(data=X, per_row=None, each=None, **options):
+    per_row = {"label": y} if per_row is None else per_row
+    parts = [{"data": data[part], **{name: values[part] for name, values in per_row.items()}} for part in PARTS]
     return Batches([{**part, **(each or {})} for part in parts], **options)
 
 
@@ -95,14 +95,14 @@ def test_the_cuts_and_the_model_are_those_of_the_same_rows_in_memory(kind, metho
 def test_categories_are_those_of_all_batches(form):
     kind = np.sort(X[:, 7]).astype(int)  # so that no batch has all of them
     options = {"enable_categorical": True, "max_bin": 20}
-    each, beside = {}, {"label": y}
+    each, per_row = {}, {"label": y}
     if form == "names":
         names = pd.Categorical.from_codes(kind, [f"kind {i}" for i in range(6)])
         data = pd.DataFrame(X, columns=NAMES).assign(h=names)
     else:
         data = np.column_stack([X[:, :7], kind, X[:, 8:]])
         each = {"feature_types": ["q"] * 7 + ["c"] + ["q"] * 2, "feature_names": NAMES}
-    iterated = matrix(in_batches(data, beside, each), **options)
+    iterated = matrix(in_batches(data, per_row, each), **options)
     whole = matrix(data, y, **options, **each)
     assert iterated.bins_ == whole.bins_
     assert len(iterated.bins_) == 9
@@ -111,7 +111,7 @@ def test_categories_are_those_of_all_batches(form):
     assert trees(iterated) == trees(whole)
     only = data[["h"]] if form == "names" else data[:, 7:8]
     each = {name: [values[7]] for name, values in each.items()}
-    assert len(matrix(in_batches(only, beside, each), **options).bins_) == 0
+    assert len(matrix(in_batches(only, per_row, each), **options).bins_) == 0
 
 
 def test_a_value_may_stand_for_missing():
@@ -128,7 +128,7 @@ def test_batches_may_be_handed_over_in_the_same_memory():
 
 def test_weights_and_labels_may_be_columns():
     columns = {"label": y[:, None], "weight": WEIGHT[:, None]}
-    iterated = matrix(in_batches(beside=columns), bin_method="auto", max_bin=20)
+    iterated = matrix(in_batches(per_row=columns), bin_method="auto", max_bin=20)
     assert iterated.bins_ == matrix(X, y, weight=WEIGHT, bin_method="auto", max_bin=20).bins_
 
 
@@ -136,7 +136,7 @@ def test_what_stands_beside_the_rows_goes_to_xgboost_as_it_is():
     group, margin = np.repeat(np.arange(12), 50), np.linspace(-1, 1, 600)
     relevance = (y > np.median(y)).astype(int)
     by_group = WEIGHT[:12]
-    batches = in_batches(beside={"label": relevance, "qid": group, "base_margin": margin})
+    batches = in_batches(per_row={"label": relevance, "qid": group, "base_margin": margin})
     for batch in batches.batches:
         batch["weight"] = by_group[np.unique(batch["qid"])]
     iterated = matrix(batches, max_bin=20)
@@ -144,7 +144,7 @@ def test_what_stands_beside_the_rows_goes_to_xgboost_as_it_is():
     assert iterated.bins_ == whole.bins_ != matrix(X, relevance, max_bin=20).bins_
     assert trees(iterated, objective="rank:ndcg") == trees(whole, objective="rank:ndcg")
     bounds = {"label_lower_bound": np.exp(y / 9), "label_upper_bound": np.exp(y / 9) + 1}
-    iterated, whole = matrix(in_batches(beside=bounds), max_bin=20), matrix(X, max_bin=20, **bounds)
+    iterated, whole = matrix(in_batches(per_row=bounds), max_bin=20), matrix(X, max_bin=20, **bounds)
     assert trees(iterated, objective="survival:aft") == trees(whole, objective="survival:aft")
 
 
@@ -154,7 +154,7 @@ def test_ready_bins_several_targets_and_classes():
     both, classes = np.column_stack([y, X[:, 6]]), X[:, 7].astype(int)
     for label, options in ((both, {}), (classes, {"n_classes": 6})):
         options = {"bin_method": "auto", "max_bin": 20, **options}
-        iterated = matrix(in_batches(beside={"label": label}), **options)
+        iterated = matrix(in_batches(per_row={"label": label}), **options)
         assert iterated.bins_ == matrix(X, label, **options).bins_
 
 

@@ -55,11 +55,11 @@ BESIDE = {
 }
 
 
-def of(params, label="number", *beside, max_bin=32, since="2"):
+def of(params, label="number", *per_row, max_bin=32, since="2"):
     """A setting: XGBoost's parameters, what is predicted, and what else is said of the rows."""
-    name = ", ".join([*(f"{key}={value}" for key, value in params.items()), label, *beside, f"max_bin={max_bin}"])
+    name = ", ".join([*(f"{key}={value}" for key, value in params.items()), label, *per_row, f"max_bin={max_bin}"])
     old = pytest.mark.skipif(LIBRARY.is_before(since), reason=f"needs XGBoost {since}")
-    return pytest.param(params, label, beside, max_bin, id=name, marks=old)
+    return pytest.param(params, label, per_row, max_bin, id=name, marks=old)
 
 
 RANK = ("relevance", "qid")
@@ -97,7 +97,7 @@ SETTINGS = [
     of({"booster": "dart"}),
     of({"booster": "dart", "rate_drop": 0.5, "skip_drop": 0.2, "sample_type": "weighted", "normalize_type": "forest"}),
     of({"booster": "dart", "rate_drop": 0.1, "one_drop": 1}),
-    # what stands beside the rows
+    # numbers per row
     of({}, "number", "weight"),
     of({}, "number", "base_margin"),
     of({"subsample": 0.7}, "number", "weight", "base_margin", max_bin=256),
@@ -151,12 +151,12 @@ def own_and_ours(data, label=None, max_bin=32, **options):
     return own, QuantileDMatrix(data, label, bin_method=from_native(own), max_bin=max_bin + 1, **options)
 
 
-@pytest.mark.parametrize(("params", "label", "beside", "max_bin"), SETTINGS)
-def test_the_model_is_xgboosts_own_whatever_is_set(params, label, beside, max_bin):
+@pytest.mark.parametrize(("params", "label", "per_row", "max_bin"), SETTINGS)
+def test_the_model_is_xgboosts_own_whatever_is_set(params, label, per_row, max_bin):
     options = {}
-    for name in beside:
+    for name in per_row:
         options.update(BESIDE[name] if name == "bounds" else {name: BESIDE[name]})
-    own, ours = own_and_ours(X, None if "bounds" in beside else LABELS[label], max_bin, **options)
+    own, ours = own_and_ours(X, None if "bounds" in per_row else LABELS[label], max_bin, **options)
     assert train({**params, "max_bin": max_bin + 1}, ours) == train({**params, "max_bin": max_bin}, own)
 
 
@@ -309,8 +309,8 @@ def test_of_estimators(name):
     if LIBRARY.is_before("2.1"):
         params.pop("max_cached_hist_node", None)
     data, label = given.get("data", X), LABELS[given.get("label", "number")]
-    beside = {"sample_weight": "weight", "qid": "qid"}
-    options = {beside[key]: value for key, value in fit.items() if key in beside}
+    per_row = {"sample_weight": "weight", "qid": "qid"}
+    options = {per_row[key]: value for key, value in fit.items() if key in per_row}
     options |= {"enable_categorical": params.get("enable_categorical", False), "missing": params.get("missing")}
     cuts = from_native(xgb.QuantileDMatrix(data, label, max_bin=32, nthread=1, **options))
     params = {"n_estimators": 4, "n_jobs": 1, **params}

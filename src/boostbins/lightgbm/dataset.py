@@ -73,7 +73,7 @@ class Dataset(lgb.Dataset):
     bin_cache : None, "memory" or a folder
         Where bins are kept for when the same is asked of the same data again.
     total_bins : int, optional
-        At most so many bins in all columns together, shared by what they gain; see `fit_bins`.
+        At most this many bins in all columns together, shared by what they gain; see `fit_bins`.
     columns : sequence of str, optional
         Which columns to train on, of data that comes in batches: all but those named otherwise, if not given.
     progress : function, optional
@@ -158,11 +158,11 @@ class Dataset(lgb.Dataset):
         named += ["columns"] * (self.columns is not None)
         if self.reference is not None and getattr(self.reference, "_columns_read", None) is not None:
             named.append("reference")
-        told = [name for name in COLUMN_PARAMETERS if settings.get(name, None) is not None]
-        if named and told:
+        read_by = [name for name in COLUMN_PARAMETERS if settings.get(name, None) is not None]
+        if named and read_by:
             raise ValueError(
-                f"{told[0]}={settings.get(told[0], None)!r} tells LightGBM how to read the file, and {named[0]} tells "
-                f"boostbins: leave out one of them"
+                f"{read_by[0]}={settings.get(read_by[0], None)!r} tells LightGBM how to read the file, and {named[0]} "
+                f"tells boostbins: leave out one of them"
             )
         return bool(named)
 
@@ -421,7 +421,7 @@ class Dataset(lgb.Dataset):
         return super()._create_sample_indices(total_nrow=total_nrow) if self._sample is None else np.empty(0, np.int32)
 
     def _init_from_sample(self, sample_data: Any, sample_indices: Any, sample_cnt: int, total_nrow: int) -> Any:
-        """Have LightGBM learn of the columns from our sample; that it is a small one need not be said."""
+        """Have LightGBM learn of the columns from our sample; LightGBM's warning that it is small is left out."""
         if self._sample is None:
             return super()._init_from_sample(sample_data, sample_indices, sample_cnt, total_nrow)
         sample, start = self._sample, super()._init_from_sample
@@ -525,9 +525,9 @@ def _ends(cuts: Cuts) -> NDArray[np.float64]:
 def _few_rows(table: Table, cuts: Cuts, settings: Settings) -> int:
     """Return how many rows are enough for LightGBM to look at, 0 if it needs all that it would: it sorts them.
 
-    What it learns from rows, beside the cuts that it has, is which bin not to store (one with most rows), which columns
-    to bundle (with mostly zeros) and which to leave out (without two parts that are large enough). In a table where no
-    bin has nearly half of a column these questions do not arise.
+    What it learns from rows, besides the cuts that it has, is which bin not to store (one with most rows), which
+    columns to bundle (with mostly zeros) and which to leave out (without two parts that are large enough). In a table
+    where no bin has nearly half of a column these questions do not arise.
     """
     n_rows = max(table.n_rows // 5 + 1, _ENOUGH)  # of fewer, LightGBM warns
     n_rows = min(n_rows, 100_000)

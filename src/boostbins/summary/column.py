@@ -26,7 +26,7 @@ _Tuple = TypeVar("_Tuple", bound=tuple[Any, ...])
 MAX_CELLS = 32_768
 """Distinct values that a summary holds exactly; above that, the number of cells that it keeps to."""
 
-_UNBOUNDED = 2**60  # no column has so many rows
+_UNBOUNDED = 2**60  # no column has as many rows
 _SORTED_ROWS = 4 * MAX_CELLS  # up to here sorting beats the guided pass
 _ROWS_AT_ONCE = 2**31  # the kernel counts in 32 bits
 
@@ -157,9 +157,9 @@ class ColumnSummary:
         return ColumnSummary._of(merged, max_cells, self._uncounted | other._uncounted)
 
     def of_rows(self, n_rows: int) -> ColumnSummary:
-        """Return the summary of so many equal rows, where this one is of a single row: all of them have its weight."""
-        cells, moments, level, sample, apart, special_weights, span = self._state
-        missing, below, above = (n * n_rows for n in apart)
+        """Return the summary of `n_rows` equal rows, where this one is of a single row: all of them have its weight."""
+        cells, moments, level, sample, counts, special_weights, span = self._state
+        missing, below, above = (n * n_rows for n in counts)
         counts = (missing, below, above)
         weights = special_weights if moments.shape[1] else (float(missing), float(below), float(above))
         state = (cells * np.array([1, n_rows], np.uint64), moments, level, sample, counts, weights, span)
@@ -327,7 +327,7 @@ class ColumnSummary:
         return hash(self.to_bytes())
 
     def __repr__(self) -> str:
-        apart = [
+        special = [
             f"{n:,} {what}"
             for n, what in [
                 (self.missing, "missing"),
@@ -337,18 +337,18 @@ class ColumnSummary:
             if n
         ]
         if not self.n_cells:
-            return f"ColumnSummary({'; '.join(['no finite values', *apart])})"
+            return f"ColumnSummary({'; '.join(['no finite values', *special])})"
         rows = f"{self.count:,} row{'s' * (self.count != 1)} from {self.min:g} to {self.max:g}"
         if self._state[1].shape[1]:
             rows += f", weight {self.weight:g}"
         held = f"{self.n_cells:,} distinct values, exact" if self.is_exact else f"{self.n_cells:,} cells"
-        return f"ColumnSummary({'; '.join([f'{rows}, mean {self.mean:g}, skew {self.skew:.3g}', held, *apart])})"
+        return f"ColumnSummary({'; '.join([f'{rows}, mean {self.mean:g}, skew {self.skew:.3g}', held, *special])})"
 
     def to_bytes(self) -> bytes:
         """Return the summary as bytes, for `from_bytes`."""
-        cells, moments, level, sample, apart, special_weights, span = self._state
+        cells, moments, level, sample, counts, special_weights, span = self._state
         sizes = (len(cells), moments.shape[1], len(sample), self.max_cells or 0)
-        head = _HEADER.pack(_MAGIC, _VERSION, *sizes, level, *apart, *special_weights, *span)
+        head = _HEADER.pack(_MAGIC, _VERSION, *sizes, level, *counts, *special_weights, *span)
         arrays = (cells.astype("<u8"), moments.astype("<f8"), sample.astype("<u8"))
         body = head + b"".join(a.tobytes() for a in arrays) + _UNCOUNTED.pack(*self._uncounted)
         return body + struct.pack("<I", zlib.crc32(body))

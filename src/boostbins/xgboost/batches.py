@@ -164,7 +164,7 @@ class Iterated:
                 continue
             features = Features(data, {**kwargs, **batch})
             table = seen_by_xgboost(data, features.categorical, kwargs.get("missing"))
-            numbers = _numbers_beside(batch, table.n_rows, supervised)
+            numbers = _numbers_per_row(batch, table.n_rows, supervised)
             if self.features is None:
                 self.features, self.feature_indices, names, per_row = (
                     features,
@@ -207,8 +207,8 @@ def _given_by(iterator: xgb.DataIter) -> Iterator[dict[str, Any]]:
     iterator.reset()
 
 
-def _numbers_beside(batch: dict[str, Any], n_rows: int, supervised: bool) -> dict[str, Floats]:
-    """Return what of a batch has a say in the cuts, beside its rows."""
+def _numbers_per_row(batch: dict[str, Any], n_rows: int, supervised: bool) -> dict[str, Floats]:
+    """Return what of a batch decides about the cuts, apart from its rows."""
     numbers = {}
     if (weight := row_weight(batch, n_rows)) is not None:
         numbers["weight"] = np.array(weight, np.float64).reshape(-1)
