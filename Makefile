@@ -46,10 +46,9 @@ check: $(VENV)/.installed lint  ## before a commit: the linters and the fast tes
 
 # Old libraries warn of newer ones beside them: their warnings are no errors here.
 test-oldest: $(VENV)-oldest/.installed  ## the adapters with the oldest versions of the libraries
-	OMP_NUM_THREADS=1 $(VENV)-oldest/bin/python -m pytest -q -n auto --dist loadfile -o filterwarnings= -W ignore tests/test_adapters.py \
-	    tests/test_native_datasets.py tests/test_cache.py tests/test_estimator_checks.py tests/test_comparison.py \
-	    tests/test_reading.py tests/test_reporting.py tests/test_stream.py tests/test_out_of_core.py \
-	    tests/test_same_cuts_*.py tests/test_lightgbm_dropin.py tests/test_data_iter.py tests/test_hooks.py
+	OMP_NUM_THREADS=1 $(VENV)-oldest/bin/python -m pytest -q -n auto --dist loadfile -o filterwarnings= -W ignore tests/sources \
+	    tests/adapters tests/lightgbm tests/xgboost tests/test_catboost*.py tests/test_sklearn.py tests/test_cache.py \
+	    tests/comparison tests/reporting/test_facts.py
 
 peers: $(VENV)/.installed  ## the libraries' own tests, with our classes in the place of theirs
 	$(BIN)/python -m tests.peers sklearn -n auto

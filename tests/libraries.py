@@ -22,7 +22,7 @@ import boostbins.xgboost
 
 @dataclass(frozen=True)
 class Side:
-    """An estimator of ours and the library's own beside it."""
+    """An estimator of ours and the library's own next to it."""
 
     name: str
     ours: Any

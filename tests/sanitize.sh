@@ -5,8 +5,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 python=$(realpath -s "$(command -v "${1:-python3}")")
 tests=("${@:2}")
-[ ${#tests[@]} -gt 0 ] || tests=(tests/test_{summary,methods,bins,fit,mixing,stream,threads}.py
-  -k "not memory")
+[ ${#tests[@]} -gt 0 ] || tests=(tests/summary tests/methods tests/sources/test_stream.py tests/test_{bins,fit,threads}.py
+  -k "not memory and not agreement")
 
 export CXX="${CXX:-g++}"
 preloaded=()

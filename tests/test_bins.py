@@ -6,15 +6,15 @@ import re
 import stat
 from pathlib import Path
 
-import naive
 import numpy as np
 import pytest
-from conftest import EDGES, any_float, finite, skewed
 from hypothesis import given
 from hypothesis import strategies as st
 
 from boostbins import Bins, TableSummary, encode, fit_bins
 from boostbins import bins as bins_module
+from tests import naive
+from tests.conftest import EDGES, any_float, finite, skewed
 
 FIXTURES = Path(__file__).parent / "fixtures"
 cut_lists = st.lists(finite, max_size=12, unique=True).map(lambda v: sorted({x + 0.0 for x in v}))

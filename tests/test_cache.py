@@ -12,15 +12,15 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from libraries import REGRESSORS
 from sklearn.model_selection import RandomizedSearchCV
-from test_adapters import data
 
 import boostbins.cache
 from boostbins import Bins, kmeans
 from boostbins.adapters.features import feature_table
 from boostbins.adapters.requested import CutFormat, requested_bins
 from boostbins.lightgbm import LGBMRegressor
+from tests.adapters.test_matrix import data
+from tests.libraries import REGRESSORS
 
 of_each = pytest.mark.parametrize("library", REGRESSORS, ids=str)
 

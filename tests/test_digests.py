@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import digests
 import pytest
+
+from tests import digests
 
 PAPERS = [name for name in digests.recorded() if name not in digests.MADE]
 

@@ -11,7 +11,8 @@ import pytest
 
 import boostbins
 
-SOURCE = Path(__file__).parents[1] / "src" / "boostbins"
+TESTS = Path(__file__).parent
+SOURCE = TESTS.parent / "src" / "boostbins"
 
 # A module may import those of its own layer and of the layers before it only.
 LAYERS = [
@@ -47,6 +48,15 @@ def test_dependencies_point_one_way():
         for imported in set(imports(path)) - {name, *boostbins.__all__, "__version__"}:
             assert LAYER[imported] <= LAYER[name], f"{name} imports {imported}"
             assert imported not in LIBRARIES or name in ON_CLUSTERS, f"{name} imports {imported}"
+
+
+def test_the_tests_mirror_the_packages():
+    modules = {path.stem.strip("_") for path in SOURCE.glob("*.py")} - {"init", "main"}
+    assert {f"test_{name}.py" for name in modules} <= {path.name for path in TESTS.glob("*.py")}
+    packages = {path.parent.name for path in SOURCE.glob("*/__init__.py")}
+    assert packages <= {path.parent.name for path in TESTS.glob("*/test_*.py")}
+    for path in TESTS.rglob("test_*.py"):
+        assert (path.parent / "__init__.py").exists(), f"{path}: two files of one name need a package around each"
 
 
 def test_the_public_names_are_these():

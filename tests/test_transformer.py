@@ -4,7 +4,8 @@ import pickle
 
 import numpy as np
 import pytest
-from conftest import skewed
+
+from tests.conftest import skewed
 
 sklearn = pytest.importorskip("sklearn")
 pd = pytest.importorskip("pandas")

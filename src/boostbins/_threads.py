@@ -45,7 +45,7 @@ class cached_property(Generic[T]):  # noqa: N801
 
 
 def map_threads(function: Callable[[int], T], items: Iterable[int], n_threads: int | None) -> list[T]:
-    """Return `function` of all items, in threads: as many as there are processors, if not said otherwise."""
+    """Return `function` of all items, in threads: as many as there are processors, by default."""
     todo, threads = list(items), checked_threads(n_threads)
     if min(threads, len(todo)) < 2:
         return [function(item) for item in todo]
@@ -54,7 +54,7 @@ def map_threads(function: Callable[[int], T], items: Iterable[int], n_threads: i
 
 
 def map_ordered(function: Callable[[S], T], items: Iterable[S], n_threads: int) -> Iterator[T]:
-    """Yield `function` of all items, in their order, each made in a thread; so many are made, or held, at a time."""
+    """Yield `function` of all items, in their order; `n_threads` are made, or held, at a time."""
     with ThreadPoolExecutor(n_threads) as pool:
         at_hand: deque[Future[T]] = deque()
         try:

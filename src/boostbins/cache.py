@@ -52,7 +52,7 @@ def cached_bins(
     ----------
     cache : None, "memory" or a folder
         "memory" is this process'; a folder is shared by all processes that name it, and outlives them.
-    table, beside, method
+    table, per_row, method
         What the bins are found on (the columns; the weights and the targets, if there are any), and how.
     request : sequence
         Whatever else decides about them, as values with a faithful `repr`.
@@ -162,8 +162,8 @@ def _name_of(method: Method) -> str | None:
 def _content_key(
     table: Table, per_row: Sequence[Targets | None], method: str | None, request: Sequence[Any], n_threads: int | None
 ) -> str:
-    said = [_KIND, table.names, table.n_rows, method, *request]
-    sha = hashlib.sha256(repr(said).encode(errors="surrogatepass"))
+    parts = [_KIND, table.names, table.n_rows, method, *request]
+    sha = hashlib.sha256(repr(parts).encode(errors="surrogatepass"))
     for digest in map_threads(lambda i: _column_digest(table, i), range(len(table)), n_threads):
         sha.update(digest)
     for numbers in per_row:

@@ -99,7 +99,7 @@ class Pool(cb.Pool):
     bin_cache : None, "memory" or a folder
         Where bins are kept for when the same is asked of the same data again.
     total_bins : int, optional
-        At most so many bins in all columns together, shared by what they gain; see `fit_bins`.
+        At most this many bins in all columns together, shared by what they gain; see `fit_bins`.
     border_count, nan_mode, task_type
         As for `catboost.Pool.quantize`.
 
@@ -259,14 +259,14 @@ def _obstacle(pool: cb.Pool, data: Any, eval_fraction: float = 0) -> str:
 def _obstacle_to_quantizing(pool: cb.Pool) -> str:
     if pool.get_cat_feature_indices() and pool.get_embedding_feature_indices():
         return (
-            "CatBoost crashes on a quantized Pool that has embedding features beside categorical ones: fit the "
+            "CatBoost crashes on a quantized Pool that has embedding features together with categorical ones: fit the "
             "estimators of boostbins.catboost to X and y"
         )
     return ""
 
 
 def _feature_indices_of(features: Iterable[int | str], pool: cb.Pool) -> list[int]:
-    """Return the places of features that CatBoost takes by place or name, or from one to another: "2-5"."""
+    """Return the indices of features that CatBoost takes by index or name, or from one to another: "2-5"."""
     names = pool.get_feature_names()
 
     def feature_indices(feature: str) -> Iterable[int]:
@@ -435,7 +435,7 @@ class _Binned(BinningMixin):
         try:
             ignored = _feature_indices_of(params.get("ignored_features") or (), pool)
         except ValueError as error:
-            return f"{error}: give the places or names of the features"
+            return f"{error}: give the indices or names of the features"
         if (ignored and isinstance(X, cb.FeaturesData)) or set(ignored) & {*pool.get_embedding_feature_indices()}:
             return "CatBoost forgets ignored_features where it is given cuts: leave them out of X"
         if ignored and prepared["init_model"] is not None:
@@ -541,8 +541,10 @@ class _Binned(BinningMixin):
         return self
 
     def __repr__(self) -> str:
-        said = {key: value for key, value in self._binning_params().items() if key == "bin_method" or value is not None}
-        params = {**super().get_params(), **said}  # type: ignore[misc]
+        given = {
+            key: value for key, value in self._binning_params().items() if key == "bin_method" or value is not None
+        }
+        params = {**super().get_params(), **given}  # type: ignore[misc]
         return f"{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in sorted(params.items()))})"
 
     def __getstate__(self) -> dict[str, Any]:

@@ -65,8 +65,8 @@ def fit_bins(
     columns : sequence of str, optional
         Which to bin; all, if not given.
     total_bins : int, optional
-        At most so many bins in all columns together, and still at most `max_bins` in each: half of them evenly, half by
-        what a column gains from bins (of the target's mean, if there is one).
+        At most this many bins in all columns together, and still at most `max_bins` in each: half of them evenly, half
+        by what a column gains from bins (of the target's mean, if there is one).
     exact : bool
         Whether to hold every distinct value of a column, instead of at most 32,768 cells. Takes the memory and the
         time of sorting.
@@ -202,7 +202,7 @@ def fit_summary(
 ) -> Bins:
     """Return bins for every column of a summary.
 
-    `settle` turns the cuts of a column into those that a library can use.
+    `to_native` turns the cuts of a column into those that a library can use.
     """
     budgets = checked_max_bins(max_bins, summary.names)
     for name, column, budget in zip(summary.names, summary, budgets, strict=True):
@@ -254,12 +254,12 @@ def _cut(
 
 
 def cells_for(max_bins: int) -> int:
-    """Return how many cells a summary needs to be cut into so many bins."""
+    """Return how many cells a summary needs to be cut into `max_bins` bins."""
     return max(MAX_CELLS, 4 * max_bins)
 
 
 def _as_coarse(column: ColumnSummary, max_cells: int | None) -> ColumnSummary:
-    """Return a summary as it would be with at most so many cells: a new one, so that what it caches goes with it."""
+    """Return a summary as it would be with at most `max_cells` cells: a new one, whose caches go with it."""
     if max_cells is None or (column.max_cells is not None and column.max_cells <= max_cells):
         return copy(column)
     return column + ColumnSummary([], max_cells=max_cells)
@@ -285,7 +285,7 @@ def fit_table(
 ) -> Bins:
     """Return bins for every column of a table; all is checked already.
 
-    `settle` turns the cuts of a column into those that a library can use.
+    `to_native` turns the cuts of a column into those that a library can use.
     """
 
     def summary_of(i: int) -> ColumnSummary:

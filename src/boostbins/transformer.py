@@ -31,9 +31,9 @@ class Binner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         "auto", "hybrid", "kmeans", "optimal", "quantile", "uniform" or a function ``(summary, max_bins) -> cuts``.
         "auto" looks at y.
     max_bins : int, or one per column as a sequence or (for frames) a dict by name
-        At most so many bins, the missing values' not counted.
+        At most this many bins, the missing values' not counted.
     total_bins : int, optional
-        At most so many in all columns together; see `fit_bins`.
+        At most this many in all columns together; see `fit_bins`.
     exact : bool
         See `fit_bins`.
     n_threads : int, optional

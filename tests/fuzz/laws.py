@@ -16,7 +16,7 @@ from boostbins.summary.column import MAX_CELLS
 from tests.fuzz.running import telling
 from tests.fuzz.tables import any_case, any_numbers
 
-_AT_A_TIME = 5  # laws, beside those that are always looked at
+_AT_A_TIME = 5  # laws, besides those that are always looked at
 
 
 def case(r):

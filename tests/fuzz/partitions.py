@@ -80,10 +80,10 @@ def ends_of(r, n):
     return list(itertools.pairwise([0, *sorted(inner.tolist()), n]))
 
 
-def arrow(asked, *, beside=False):
-    """The numbers as Arrow's table; `beside` them weights and target."""
+def arrow(asked, *, per_row=False):
+    """The numbers as Arrow's table; `per_row`: with weights and target."""
     columns = dict(asked.numbers)
-    if beside:
+    if per_row:
         columns |= {name: x for name, x in {"w": asked.weight, "t": asked.target}.items() if x is not None}
     return pa.table(columns)
 
@@ -225,7 +225,7 @@ _WRITERS = {"parquet": _write_parquet, "feather": _write_feather, "csv": _write_
 def files(asked, r):
     kind = str(r.choice(list(_WRITERS)))
     named = bool(r.integers(2))
-    table = arrow(asked, beside=named)
+    table = arrow(asked, per_row=named)
     if r.random() < 0.3:
         table = table.add_column(int(r.integers(2)), "text", pa.array(r.choice(_TEXTS, asked.n_rows).tolist()))
     Path("data").mkdir()

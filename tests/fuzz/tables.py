@@ -157,8 +157,8 @@ class Case:
     def rows(self, chosen: np.ndarray) -> Case:
         """The case of some of the rows, with repetitions, in another order."""
         columns = {name: x[chosen] for name, x in self.columns.items()}
-        beside = [None if values is None else values[chosen] for values in (self.weight, self.target)]
-        return replace(self, columns=columns, weight=beside[0], target=beside[1])
+        per_row = [None if values is None else values[chosen] for values in (self.weight, self.target)]
+        return replace(self, columns=columns, weight=per_row[0], target=per_row[1])
 
     def refusal(self) -> str | None:
         """What the request must be refused with, if it must."""
@@ -181,8 +181,8 @@ class Case:
             return not 8 * target.size * most * max(weight.sum(), 1.0) < MOST
 
     def __repr__(self) -> str:
-        beside = {"weight": self.weight, "target": self.target}
-        shapes = {name: None if x is None else f"{x.dtype} {x.shape} {x.tolist()[:12]}" for name, x in beside.items()}
+        per_row = {"weight": self.weight, "target": self.target}
+        shapes = {name: None if x is None else f"{x.dtype} {x.shape} {x.tolist()[:12]}" for name, x in per_row.items()}
         budget = self.max_bins if self.total_bins is None else f"{self.max_bins}, {self.total_bins} in all"
         return f"{self.n_rows} rows of {self.kinds}, {self.method}, {budget} bins, {shapes}"
 

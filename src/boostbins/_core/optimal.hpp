@@ -235,7 +235,7 @@ class OptimalPartition {
         if (!is_sound(companding_lambda()) || lightest < kLightest) use_precise_sums();
     }
 
-    // Whether what rounding can do to a cost is little beside what a cluster is worth.
+    // Whether what rounding can do to a cost is little compared with the cost of a cluster.
     bool is_sound(double lambda) const {
         return 2.3e-16 * (std::fabs(prefix_[0].square) + std::fabs(prefix_[n_].square)) < kNoise * lambda;
     }

@@ -12,7 +12,7 @@ namespace boostbins {
 // Single values in a hash table that grows with them.
 class ValueTable {
   public:
-    // With room for so many values before it grows.
+    // With room for `expected` values before it grows.
     ValueTable(const Rows& rows, unsigned n_moments, size_t expected) : rows_(&rows), n_moments_(n_moments) {
         int bits = kFirstBits;
         while ((size_t{1} << bits) < 3 * expected) ++bits;

@@ -17,7 +17,7 @@ from boostbins.sources.table import Column, Table, is_array_like, is_sparse, rea
 
 
 def feature_table(X: Any, leave_out: Collection[int] = ()) -> Table:
-    """Return the columns that are to be cut: all but those at some places."""
+    """Return the columns that are to be cut: all but some."""
     X = as_array(X)
     if isinstance(X, np.ma.MaskedArray):
         X = X.data  # as the libraries see it

@@ -45,8 +45,8 @@ class Library:
     def missing(self, error: ImportError) -> ImportError:
         """Return the error for when it cannot be imported."""
         is_there = not isinstance(error, ModuleNotFoundError) or error.name != self.module
-        said = f"is installed, but cannot be imported ({error})" if is_there else "is not installed"
-        return ImportError(f"{self.name} {said}: pip install 'boostbins[{self.module}]'")
+        state = f"is installed, but cannot be imported ({error})" if is_there else "is not installed"
+        return ImportError(f"{self.name} {state}: pip install 'boostbins[{self.module}]'")
 
     @property
     def tested(self) -> str:
@@ -54,10 +54,10 @@ class Library:
         versions = " and ".join(dict.fromkeys([self.oldest, self.newest]))
         return f"boostbins was tested with {self.name} {versions}"
 
-    def strayed(self, said: str) -> RuntimeError:
-        """Return the error for when it went its own way, which is told by `said`, without a word."""
+    def strayed(self, what: str) -> RuntimeError:
+        """Return the error for when it went its own way, as `what` describes, and raised nothing."""
         return RuntimeError(
-            f"{self.name} {self.version} {said}. {self.tested}; "
+            f"{self.name} {self.version} {what}. {self.tested}; "
             f"please report this, and use bin_method=None until it is fixed"
         )
 

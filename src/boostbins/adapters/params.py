@@ -43,10 +43,10 @@ def cuts_are_ours(bin_method: BinMethod, obstacle: str = "") -> TypeGuard[str | 
     """
     if bin_method is None or not obstacle:
         return bin_method is not None
-    said = f"{obstacle}, or give bin_method=None"
+    message = f"{obstacle}, or give bin_method=None"
     if not isinstance(bin_method, Default):
-        raise ValueError(said)
-    warnings.warn(f"{said}. It was not given, so the library goes its own way", stacklevel=_frames_of_libraries())
+        raise ValueError(message)
+    warnings.warn(f"{message}. It was not given, so the library goes its own way", stacklevel=_frames_of_libraries())
     return False
 
 
@@ -70,7 +70,7 @@ _PARAMETERS = """
         bins, or None for the library's own. One that is given is used, or refused where the library cannot take cuts;
         the default gives way there, with a warning.{cache}
     total_bins : int, optional
-        At most so many bins in all columns together, shared by what they gain; see `fit_bins`.
+        At most this many bins in all columns together, shared by what they gain; see `fit_bins`.
     **others
         The library's own; {budget}.
 

@@ -76,7 +76,7 @@ def requested_bins(
         If it numbers classes, how many there are.
     bin_cache : None, "memory" or a folder
     total_bins : int, optional
-    rule : Rule
+    cut_format : CutFormat
         What the library makes of cuts.
     limit : str
         What sets the budgets, for messages: e.g. "max_bin=63".

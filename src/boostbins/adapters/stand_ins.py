@@ -68,11 +68,11 @@ def for_raw_values(
         As JSON.
     bins : Bins
         As the values were represented by.
-    extent : Ranges
+    ranges : Ranges
         Of the raw values that it was trained on.
     above : array
         A threshold above all values, for each column; NaN where there is no room.
-    places : sequence of int
+    feature_indices : sequence of int
         Of the bins' columns among the model's features.
     """
     content = json.loads(model)

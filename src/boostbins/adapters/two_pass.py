@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -14,7 +14,6 @@ from boostbins.sources.request import PerRow, Request
 from boostbins.sources.stream import Batch, Stream, open_stream
 from boostbins.sources.table import Column, Table, dense
 from boostbins.sources.values import Floats
-from boostbins.summary.ranges import Ranges, ranges_of
 from boostbins.summary.table import TableSummary, summarize_stream
 
 _SAMPLED = 4096  # rows, to show what the columns are like
@@ -32,24 +31,28 @@ def stream_of(data: Any) -> Stream | None:
     return stream
 
 
+class FirstPass(NamedTuple):
+    """What is known after the first pass."""
+
+    n_rows: int
+    names: tuple[str, ...]  # of the columns
+    named: bool  # whether these are the stream's own
+    numbers: dict[str, Floats]  # per row, by the library's argument
+    sample: NDArray[np.float64]  # the columns of some rows, evenly spread
+
+
 class Rows:
-    """The rows of a stream: the columns to train on, and numbers beside them.
+    """The rows of a stream, which are read twice.
 
     Parameters
     ----------
     stream : Stream
     columns : sequence of str or None
         Those to train on; None for all.
-    beside : dict
+    per_row : dict
         Numbers per row by the library's argument: names of columns, or arrays.
     view : function
         How the library sees a column.
-
-    Attributes
-    ----------
-    n_rows, names, named, extent, numbers, sample
-        Known after the first pass: the number of rows; the columns, whether these names are the stream's own, and their
-        ranges whatever the weights; the numbers beside them; the columns of some rows, evenly spread.
     """
 
     def __init__(
@@ -60,22 +63,21 @@ class Rows:
         view: Callable[[Column], Column] = lambda column: column,
     ) -> None:
         self.stream = stream
-        self.columns = columns
-        self.per_row = per_row
+        self.request = Request(columns, per_row)
         self.view = view
-        self.n_rows = 0
+        self._n_rows = 0  # of the first time
 
     def batches(self) -> Iterator[Batch]:
-        """Yield the batches of a later pass, which has the rows of the first."""
+        """Yield the batches, which must have the rows of the first time."""
         n_rows = 0
-        for batch in self.stream.batches(Request(self.columns, self.per_row)):
+        for batch in self.stream.batches(self.request):
             n_rows += batch.table.n_rows
             yield batch
-        if n_rows != (self.n_rows or n_rows):
+        if n_rows != (self._n_rows or n_rows):
             raise ValueError(
-                f"data gave {self.n_rows:,} rows the first time, and {n_rows:,} the next: it must give the same rows"
+                f"data gave {self._n_rows:,} rows the first time, and {n_rows:,} the next: it must give the same rows"
             )
-        self.n_rows = n_rows
+        self._n_rows = n_rows
 
     def summarize(
         self,
@@ -84,13 +86,14 @@ class Rows:
         progress: Progress | None,
         supervised: bool = False,
         n_classes: int | None = None,
-    ) -> TableSummary:
+    ) -> tuple[TableSummary, FirstPass]:
         """Make the first pass, and return the summary of all columns as the library sees them, for so many bins.
 
         With the sums of the label, for methods that look at it; `n_classes` is how many classes it numbers, if it does.
         """
-        return summarize_stream(
-            self._looked_at(),
+        notes = _Notes()
+        summary = summarize_stream(
+            self._looked_at(notes),
             weight="weight",
             target="label" if supervised else "",
             n_classes=n_classes,
@@ -100,32 +103,21 @@ class Rows:
             size=self.stream.size,
             view=self.view,
         )
+        return summary, notes.all()
 
-    def look(self) -> None:
+    def look(self) -> FirstPass:
         """Make the first pass without a summary."""
-        for _ in self._looked_at():
+        notes = _Notes()
+        for _ in self._looked_at(notes):
             pass
+        return notes.all()
 
-    def _looked_at(self) -> Iterator[Batch]:
-        self.n_rows = 0
-        per_row: dict[str, list[Floats]] = {}
-        found_ranges, some = [], []
-        for batch in self.stream.batches(Request(self.columns, self.per_row)):
-            table = batch.table.map(self.view)
-            self.names, self.named = table.names, table.named
-            self.n_rows += table.n_rows
-            found_ranges.append(ranges_of(table, 1))
-            some.append(_evenly(table, _SAMPLED_PER_BATCH))
-            if sum(map(len, some)) > 4 * _SAMPLED:
-                some = [np.concatenate(some)[::2]]
-            for argument, values in batch.per_row.items():
-                per_row.setdefault(argument, []).append(np.array(values))  # a view would hold on to a batch
+    def _looked_at(self, notes: _Notes) -> Iterator[Batch]:
+        """Yield the batches, and note what is kept of them."""
+        self._n_rows = 0
+        for batch in self.batches():
+            notes.add(batch.table.map(self.view), batch.per_row)
             yield batch
-        low, high, missing = zip(*found_ranges, strict=True)
-        self.ranges = Ranges(np.fmin.reduce(low), np.fmax.reduce(high), np.any(missing, axis=0))
-        self.numbers = {argument: np.concatenate(parts) for argument, parts in per_row.items()}
-        sample = np.concatenate(some)
-        self.sample = sample[:: -(-len(sample) // _SAMPLED)]
 
     def matrix(self, batch: Batch, dtype: DTypeLike) -> NDArray[Any]:
         """Return a batch as an array, as the library sees it."""
@@ -134,6 +126,29 @@ class Rows:
         for i in range(len(table)):
             out[:, i] = dense(table.read(i))
         return out
+
+
+class _Notes:
+    """What is kept of the batches of the first pass."""
+
+    def __init__(self) -> None:
+        self.n_rows = 0
+        self.numbers: dict[str, list[Floats]] = {}
+        self.sample: list[NDArray[np.float64]] = []
+
+    def add(self, table: Table, per_row: Mapping[str, Any]) -> None:
+        self.names, self.named = table.names, table.named
+        self.n_rows += table.n_rows
+        self.sample.append(_evenly(table, _SAMPLED_PER_BATCH))
+        if sum(map(len, self.sample)) > 4 * _SAMPLED:
+            self.sample = [np.concatenate(self.sample)[::2]]
+        for argument, values in per_row.items():
+            self.numbers.setdefault(argument, []).append(np.array(values))  # a view would hold on to a batch
+
+    def all(self) -> FirstPass:
+        numbers = {argument: np.concatenate(parts) for argument, parts in self.numbers.items()}
+        sample = np.concatenate(self.sample)
+        return FirstPass(self.n_rows, self.names, self.named, numbers, sample[:: -(-len(sample) // _SAMPLED)])
 
 
 def _evenly(table: Table, n: int) -> NDArray[np.float64]:

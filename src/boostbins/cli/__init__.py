@@ -142,7 +142,7 @@ def _parser() -> argparse.ArgumentParser:
         "--param", type=_parameter, action="append", default=[], metavar="NAME=VALUE",
         help="a parameter of the library, e.g. n_estimators=500; can be repeated",
     )  # fmt: skip
-    comparing.add_argument("--max-rows", type=int, metavar="N", help="a random sample of so many rows")
+    comparing.add_argument("--max-rows", type=int, metavar="N", help="a random sample of N rows")
     comparing.add_argument("--seed", type=int, default=0, metavar="N", help="of the splits; default: 0")
     comparing.add_argument("--html", metavar="PAGE", help="write a page")
 

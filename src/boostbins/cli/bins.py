@@ -100,15 +100,15 @@ def _source(options: argparse.Namespace) -> tuple[Any, list[str] | None]:
     per_row = {"--weight": options.weight, "--target": options.target}
     for name in options.without or ():
         check_column(name, names, "--without")
-    apart = set(options.without or ())
-    chosen = [name for name in Request(options.columns, per_row).chosen(names) if name not in apart]
+    without = set(options.without or ())
+    chosen = [name for name in Request(options.columns, per_row).chosen(names) if name not in without]
     if not chosen:
         raise ValueError(f"{title_of(options.data)} has no numeric columns: there is nothing to bin")
     return stream, chosen
 
 
 def _notes(source: Any, asked: Sequence[str] | None, found: Bins | TableSummary) -> list[str]:
-    """Return what is to be said of the columns that hold dates, and of those that were left out."""
+    """Return notes on the columns that hold dates, and of those that were left out."""
     left_out = [name for name in asked or () if name not in found.names]
     held: Mapping[str, str] = {}
     if left_out and isinstance(source, Stream):
@@ -162,7 +162,7 @@ def _summed(options: argparse.Namespace) -> TableSummary:
         raise ValueError(f"{odd[0]} is no summary, and the others are: summarize it first")
     if options.weight or options.target or options.without:
         raise ValueError(
-            "--weight, --target and --without are for data: what a summary holds was settled when it was made"
+            "--weight, --target and --without are for data: what a summary holds was decided when it was made"
         )
     total, *others = map(_loaded_summary, options.data)
     for other in others:

@@ -93,7 +93,7 @@ class Screen:
             self.out.print(visible(text), style=style, soft_wrap=not self.out.is_terminal)
 
     def note(self, text: str) -> None:
-        """Print what is good to know beside the result; not with --quiet."""
+        """Print what is good to know besides the result; not with --quiet."""
         if not self.quiet:
             self.err.print(visible(text), style="dim")
 

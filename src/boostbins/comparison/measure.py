@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Task: TypeAlias = Literal["auto", "regression", "classification"]
 
 COMPARED = tuple(name for name in METHODS if name != "hybrid")
-"""What is compared if nothing is said: all but what is for use without a target."""
+"""What is compared by default: all but what is for use without a target."""
 MIN_ROWS = 100
 MIN_OF_A_CLASS = 5
 FEW_VALUES = 200_000  # rows times columns: so little data is trained faster by one thread, above all on a busy machine
@@ -84,12 +84,12 @@ def compare(
     metric : str, optional
         By scikit-learn's names. The root mean squared error, the AUC of two classes or the log loss of more.
     splits : int
-        So many times, a fifth of the rows is drawn at random (by class, for classes) to test on.
+        This many times, a fifth of the rows is drawn at random (by class, for classes) to test on.
     sample_weight : array of shape (rows,), or the name of a column of X, optional
     params : dict, optional
         Parameters of the library's estimator. Its own defaults otherwise (but 200 trees for CatBoost).
     max_rows : int, optional
-        Compare on a random sample of so many rows.
+        Compare on a random sample of this many rows.
     random_state : int
     title : str
         What the data is called on the page.
@@ -120,7 +120,7 @@ def compare(
     target, weight = per_row.get("y", y), per_row.get("sample_weight", sample_weight)
     frame, notes = numbers_and_categories(features, trainer.most_categories(min(budgets)))
     if frame.shape[1] == 0:
-        raise ValueError("there is no column to train on beside the target: it takes numbers, or categories")
+        raise ValueError("there is no column to train on besides the target: it takes numbers, or categories")
     if not any(frame[name].dtype != "category" for name in frame.columns):
         raise ValueError("there is no numeric column: nothing to bin")
     if len(frame) < MIN_ROWS:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 NATIVE = "native"
-"""The library's own bins, beside which the others are put."""
+"""The library's own bins, with which the others are compared."""
 
 
 # ---- the result
@@ -38,8 +38,8 @@ class Comparison:
     scores : pandas.DataFrame
         A row per split, bins and method: `score`, `error` and the seconds of the fit.
     table : pandas.DataFrame
-        A row per bins and method: the mean `score` and its interval, the `change` of the error beside the library's
-        own bins in per cent (negative: better) with its interval, what that means, and the time of a fit.
+        A row per bins and method: the mean `score` and its interval, the `change` of the error compared with the
+        library's own bins in per cent (negative: better) with its interval, what that means, and the time of a fit.
     verdict : str
     notes : tuple of str
         On the columns that were changed or left out, and on what was guessed.
@@ -74,7 +74,7 @@ class Comparison:
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """The scores in short, and the change beside the library's own bins."""
+        """The scores in short, and the change compared with the library's own bins."""
         import pandas as pd
 
         groups = {key: part.set_index("split") for key, part in self.scores.groupby(["max_bins", "method"], sort=False)}
@@ -160,9 +160,9 @@ class Comparison:
         trainer = TRAINERS[self.library]
         name = trainer.regressor if self.task == "regression" else trainer.classifier
         values = {**trainer.budget(max_bins), **self.params}
-        said = ", ".join(f"{key}={value!r}" for key, value in values.items())
+        arguments = ", ".join(f"{key}={value!r}" for key, value in values.items())
         method = f'"{method}"' if method in METHODS else method
-        return f"from boostbins.{self.library} import {name}\n{name}(bin_method={method}, {said})"
+        return f"from boostbins.{self.library} import {name}\n{name}(bin_method={method}, {arguments})"
 
     def __str__(self) -> str:
         shown = self.table[["max_bins", "method", "score", "change", "change_low", "change_high", "meaning", "seconds"]]
@@ -187,7 +187,7 @@ class Comparison:
         axes.axvline(0, color="#999999", linewidth=1)
         axes.set_yticks(range(len(rows)), [f"{row.method}, {row.max_bins} bins" for row in rows.itertuples()])
         axes.set_xlabel(
-            f"change of the error ({self.metric_title}) in %, beside {TRAINERS[self.library].title}'s own bins\n"
+            f"change of the error ({self.metric_title}) in %, compared with {TRAINERS[self.library].title}'s own bins\n"
             f"with 95 % intervals; left is better"
         )
         axes.spines[["top", "right"]].set_visible(False)

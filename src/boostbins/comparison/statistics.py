@@ -25,7 +25,7 @@ def mean_error(values: pd.Series) -> float:
 
 
 def reach_of(values: pd.Series, n_intervals: int = 1) -> float:
-    """Return half the length of the interval of a mean; of one among so many that all are right at once."""
+    """Return half the length of the interval of a mean; of one of `n_intervals`, so that all are right at once."""
     from scipy import stats
 
     outside = (1 - CONFIDENCE) / max(n_intervals, 1)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _SET_ELSEWHERE = {
     "bin_method": "it is set by methods",
-    "bin_cache": "each fit finds its own bins, and its time is told",
+    "bin_cache": "each fit finds its own bins, and its time is measured",
     "total_bins": "the methods are compared with the same limit for each column, max_bins",
     **dict.fromkeys(("max_bin", "max_bins", "border_count"), "it is set by max_bins"),
 }
@@ -28,7 +28,7 @@ class Trainer:
     module: str  # of boostbins, and the library's own
     regressor: str
     classifier: str
-    budget: Callable[[int], dict[str, int]]  # its parameter for so many bins
+    budget: Callable[[int], dict[str, int]]  # its parameter for n bins
     settings: Mapping[str, Any] = field(default_factory=dict)
     with_categories: Callable[[list[str]], dict[str, Any]] = lambda names: {}  # its parameters, if there are any
     categories_are_text: bool = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
-from typing import Any, NamedTuple
+from typing import Any
 
 import dask
 import numpy as np
@@ -15,10 +15,9 @@ from boostbins.dask.partitions import Parts, Reader, opened
 from boostbins.fit import cells_for, checked_max_bins, fit_summary
 from boostbins.methods import Method, method_named
 from boostbins.sources.request import NonNumeric, Request
-from boostbins.sources.table import Table
 from boostbins.sources.values import checked_target, checked_weight
 from boostbins.summary.column import MAX_CELLS, ColumnSummary
-from boostbins.summary.ranges import Ranges, ranges_of, ranges_of_summary
+from boostbins.summary.ranges import Ranges, ranges_of_summary
 from boostbins.summary.table import TableSummary, summarize_table
 
 _AT_ONCE = 8  # summaries that are added by one task
@@ -67,7 +66,7 @@ def fit_bins(
     budgets = dict(zip(names, checked_max_bins(max_bins, names), strict=True))
     max_cells = None if exact else max(map(cells_for, budgets.values()))
 
-    def cut(summary: TableSummary, ranges: Ranges) -> Bins:
+    def cut(summary: TableSummary) -> Bins:
         own = [budgets[name] for name in summary.names]
         return fit_summary(summary, find, own, total_bins=total_bins, exact=exact, n_threads=1)
 
@@ -101,33 +100,31 @@ def summarize(
     TableSummary(10 rows; x0: 1 distinct values)
     """
     parts = opened(X, Request(columns, {"sample_weight": sample_weight, "y": y}, non_numeric, dates_as_numbers))
-    return _fetched(parts, max_cells, client).summary
+    return _fetched(parts, max_cells, client)
 
 
 def requested_bins(
     bin_method: BinMethod,
     parts: Parts,
-    cut: Callable[[str | Method | Bins, TableSummary, Ranges], Bins],
+    cut: Callable[[str | Method | Bins, TableSummary], Bins],
     max_bin: int,
     client: Any,
     *,
     together: bool,
 ) -> tuple[Bins, Ranges]:
-    """Return the bins that an estimator's flag asks for, found on the cluster, and the ranges of the columns.
+    """Return the bins that an estimator's `bin_method` asks for, found on the cluster, and the ranges of the columns.
 
-    `cut` makes them of a summary and the ranges, of some columns, or of all together; ready bins are only made to fit
-    the ranges.
+    `cut` makes them of a summary, of some columns or of all together; of ready bins it is given the ranges only.
     """
     assert bin_method is not None
     if not isinstance(bin_method, Bins):
         return _cut_on_cluster(parts, partial(cut, bin_method), cells_for(max_bin), client, together=together)
-    found_ranges = computed([dask.delayed(_extent)(part) for part in _summed(parts, 0)], client)
-    ranges = _side_by_side(found_ranges)
+    summary = _side_by_side(computed(_summed(parts, None, counted=False), client))
     names = parts.reader.names
     if parts.reader.dtypes is None and len(bin_method) == len(names):  # an array has no names of its own
         choices = [bin_method.choices.get(name) for name in bin_method.names]
         bin_method = Bins(bin_method.cuts, names, bin_method.stats, choices)
-    return cut(bin_method, _empty(names, None), ranges), ranges
+    return cut(bin_method, summary), ranges_of_summary(summary)
 
 
 def computed(values: list[Any], client: Any) -> list[Any]:
@@ -142,49 +139,43 @@ def computed(values: list[Any], client: Any) -> list[Any]:
 # ---- the tasks: pure, so that Dask may run them again when a worker is lost
 
 
-class _Part(NamedTuple):
-    """What is known of some columns of some rows."""
-
-    summary: TableSummary
-    ranges: Ranges  # of all rows, those of weight 0 too
-
-
 def _cut_on_cluster(
-    parts: Parts, cut: Callable[[TableSummary, Ranges], Bins], max_cells: int | None, client: Any, *, together: bool
+    parts: Parts, cut: Callable[[TableSummary], Bins], max_cells: int | None, client: Any, *, together: bool
 ) -> tuple[Bins, Ranges]:
     """Return bins and ranges: cut on the cluster some columns at a time, or here, where all are needed together."""
     if together:
         whole = _fetched(parts, max_cells, client)
-        return cut(*whole), whole.ranges
+        return cut(whole), ranges_of_summary(whole)
     fit = dask.delayed(partial(_fitted, cut=cut, weighted="sample_weight" in parts.per_row))
-    found = computed([fit(part) for part in _summed(parts, max_cells)], client)
-    return _joined([bins for bins, _ in found]), _side_by_side([ranges for _, ranges in found])
+    bins, ranges = zip(*computed([fit(part) for part in _summed(parts, max_cells)], client), strict=True)
+    low, high, missing = map(np.concatenate, zip(*ranges, strict=True))
+    return _joined(bins), Ranges(low, high, missing)
 
 
-def _fetched(parts: Parts, max_cells: int | None, client: Any) -> _Part:
-    """Return what is known of all columns."""
+def _fetched(parts: Parts, max_cells: int | None, client: Any) -> TableSummary:
+    """Return the summary of all columns."""
     check = dask.delayed(partial(_some_rows, weighted="sample_weight" in parts.per_row))
-    found = computed([check(part) for part in _summed(parts, max_cells)], client)
-    names = [name for part in found for name in part.summary.names]
-    summary = TableSummary([column for part in found for column in part.summary], names)
-    return _Part(summary, _side_by_side([part.ranges for part in found]))
+    return _side_by_side(computed([check(part) for part in _summed(parts, max_cells)], client))
 
 
-def _fitted(part: _Part, cut: Callable[[TableSummary, Ranges], Bins], weighted: bool) -> tuple[Bins, Ranges]:
-    return cut(*_some_rows(part, weighted)), part.ranges
+def _fitted(summary: TableSummary, cut: Callable[[TableSummary], Bins], weighted: bool) -> tuple[Bins, Ranges]:
+    return cut(_some_rows(summary, weighted)), ranges_of_summary(summary)
 
 
-def _some_rows(part: _Part, weighted: bool) -> _Part:
-    if part.summary.n_rows:
-        return part
-    if weighted and not np.isnan(part.ranges.low).all():
+def _some_rows(summary: TableSummary, weighted: bool) -> TableSummary:
+    if summary.n_rows:
+        return summary
+    if weighted and not np.isnan(ranges_of_summary(summary).low).all():
         raise ValueError("sample_weight is zero for every row: give some row a positive weight")
     raise ValueError("X has no rows")
 
 
-def _summed(parts: Parts, max_cells: int | None) -> list[Any]:
-    """Return the delayed summary of each group of columns: of partitions, added up a few at a time."""
-    summarized = dask.delayed(partial(_summarized, reader=parts.reader, max_cells=max_cells))
+def _summed(parts: Parts, max_cells: int | None, *, counted: bool = True) -> list[Any]:
+    """Return the delayed summary of each group of columns: of partitions, added up a few at a time.
+
+    Of rows that are not counted there are the ranges only.
+    """
+    summarized = dask.delayed(partial(_summarized, reader=parts.reader, max_cells=max_cells, counted=counted))
     numbers = [parts.per_row.get(argument, [None] * len(parts.rows)) for argument in ("sample_weight", "y")]
     found = [summarized(*row) for row in zip(parts.rows, *numbers, strict=True)]
     add = dask.delayed(_added)
@@ -201,27 +192,22 @@ def _groups(names: Sequence[str]) -> list[range]:
     return [range(start, min(start + _COLUMNS, len(names))) for start in range(0, max(len(names), 1), _COLUMNS)]
 
 
-def _summarized(part: Any, weight: Any, target: Any, reader: Reader, max_cells: int | None) -> list[_Part]:
-    """Return what is known of a partition, by groups of columns; with `max_cells` of 0 the ranges only."""
+def _summarized(
+    part: Any, weight: Any, target: Any, reader: Reader, max_cells: int | None, counted: bool
+) -> list[TableSummary]:
+    """Return the summary of a partition, by groups of columns."""
     table = reader(part)
-    found = []
-    for group in _groups(reader.names):
-        names = [reader.names[i] for i in group]
-        if table is None:
-            nothing = np.full(len(names), np.nan)
-            found.append(_Part(_empty(names, max_cells), Ranges(nothing, nothing, np.zeros(len(names), np.bool_))))
-        elif max_cells == 0:
-            found.append(_Part(_empty(names, None), ranges_of(table.chosen(group), 1)))
-        else:
-            found.append(_of_table(table.chosen(group), weight, target, max_cells))
-    return found
-
-
-def _of_table(table: Table, weight: Any, target: Any, max_cells: int | None) -> _Part:
-    weights = None if weight is None else checked_weight(_plain(weight), table.n_rows, "sample_weight")
-    targets = None if target is None else checked_target(_plain(target), table.n_rows, "y")
-    summary = summarize_table(table, weights, targets, max_cells=max_cells, n_threads=1)
-    return _Part(summary, ranges_of_summary(summary) if weight is None else ranges_of(table, 1))
+    if table is None:
+        return [_empty([reader.names[i] for i in group], max_cells) for group in _groups(reader.names)]
+    weights = targets = None
+    if not counted:
+        weights = np.zeros(table.n_rows)
+    elif weight is not None:
+        weights = checked_weight(_plain(weight), table.n_rows, "sample_weight")
+    if counted and target is not None:
+        targets = checked_target(_plain(target), table.n_rows, "y")
+    groups = (table.chosen(group) for group in _groups(reader.names))
+    return [summarize_table(some, weights, targets, max_cells=max_cells, n_threads=1) for some in groups]
 
 
 def _plain(values: Any) -> Any:
@@ -234,17 +220,11 @@ def _plain(values: Any) -> Any:
 
 
 def _empty(names: Sequence[str], max_cells: int | None) -> TableSummary:
-    return TableSummary([ColumnSummary([], max_cells=max_cells or None)] * len(names), names)
+    return TableSummary([ColumnSummary([], max_cells=max_cells)] * len(names), names)
 
 
-def _added(parts: list[_Part]) -> _Part:
-    low, high, missing = zip(*(part.ranges for part in parts), strict=True)
-    ranges = Ranges(np.fmin.reduce(low), np.fmax.reduce(high), np.any(missing, axis=0))
-    return _Part(reduce(TableSummary.__add__, (part.summary for part in parts)), ranges)
-
-
-def _extent(part: _Part) -> Ranges:
-    return part.ranges
+def _added(parts: list[TableSummary]) -> TableSummary:
+    return reduce(TableSummary.__add__, parts)
 
 
 # ---- groups of columns, put together
@@ -253,12 +233,13 @@ def _extent(part: _Part) -> Ranges:
 def _joined(groups: Sequence[Bins]) -> Bins:
     cuts = [cuts for bins in groups for cuts in bins]
     names = [name for bins in groups for name in bins.names]
-    if any(bins.stats is None for bins in groups):
-        return Bins(cuts, names)
+    stats = None if any(bins.stats is None for bins in groups) else [s for bins in groups for s in bins.stats or ()]
     choices = [bins.choices.get(name) for bins in groups for name in bins.names]
-    return Bins(cuts, names, [stats for bins in groups for stats in bins.stats or ()], choices)
+    units = {name: unit for bins in groups for name, unit in bins.units.items()}
+    return Bins(cuts, names, stats, choices, units)
 
 
-def _side_by_side(found_ranges: Sequence[Ranges]) -> Ranges:
-    low, high, missing = zip(*found_ranges, strict=True)
-    return Ranges(np.concatenate(low), np.concatenate(high), np.concatenate(missing))
+def _side_by_side(groups: Sequence[TableSummary]) -> TableSummary:
+    names = [name for summary in groups for name in summary.names]
+    units = {name: unit for summary in groups for name, unit in summary.units.items()}
+    return TableSummary([column for summary in groups for column in summary], names, units)

@@ -33,7 +33,7 @@ from boostbins.lightgbm import LIBRARY
 from boostbins.lightgbm.settings import Settings, budgets_of, cut_format_of
 from boostbins.methods import Method, needs_target
 from boostbins.sources.table import Table, as_float32
-from boostbins.summary.ranges import Ranges
+from boostbins.summary.ranges import Ranges, ranges_of_summary
 from boostbins.summary.table import TableSummary
 
 __all__ = ["LGBMClassifier", "LGBMRanker", "LGBMRegressor"]
@@ -164,10 +164,8 @@ _NOT_ON_CODES = ("categorical_feature", "forcedsplits_filename", "max_bin_by_fea
 # ---- bins and codes
 
 
-def _cut(
-    bin_method: str | Method | Bins, summary: TableSummary, ranges: Ranges, settings: Settings, total_bins: int | None
-) -> Bins:
-    feature_indices = range(len(summary))
+def _cut(bin_method: str | Method | Bins, summary: TableSummary, settings: Settings, total_bins: int | None) -> Bins:
+    ranges, feature_indices = ranges_of_summary(summary), range(len(summary))
     budgets = budgets_of(ranges, settings, feature_indices)
     return summarized_bins(
         bin_method,

@@ -27,7 +27,7 @@ def in_raw_values(text: str, bins: Bins, ranges: Ranges, params: Mapping[str, An
     ----------
     text : str
         The model of codes: those of the bins, `FIRST` and up; 0 for missing values.
-    bins, extent
+    bins, ranges
         Of all features.
     params : dict
         To be written down instead of those that the codes needed.

@@ -30,7 +30,7 @@ HOOKS = (
 check_hooks(LIBRARY, HOOKS)
 
 Numbers = Mapping[str, Any]
-"""What stands beside the rows, by its argument: names of columns, series or arrays of Dask's."""
+"""Numbers per row, by their argument: names of columns, series or arrays of Dask's."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Reader:
 
 @dataclass(frozen=True)
 class Parts:
-    """A table in partitions: what is read of each, and the numbers beside its rows."""
+    """A table in partitions: what is read of each, and the numbers per row."""
 
     reader: Reader
     rows: list[Any]  # delayed partitions, of the columns that are needed
@@ -86,7 +86,7 @@ class Parts:
 
 
 def opened(X: Any, request: Request) -> Parts:
-    """Return a Dask DataFrame or Array as its partitions, with what is given beside them."""
+    """Return a Dask DataFrame or Array as its partitions, with the numbers per row."""
     X = checked_collection(X)
     named = request.named
     if isinstance(X, da.Array):
@@ -119,7 +119,7 @@ def opened(X: Any, request: Request) -> Parts:
 
 
 def features(X: Any, per_row: Numbers, leave_out: Collection[int], way_out: str) -> Parts:
-    """Return the columns that an estimator cuts: all but those at some places; what is no number is refused."""
+    """Return the columns that an estimator cuts: all but some; what is no number is refused."""
     if isinstance(X, da.Array) and (is_sparse(X._meta) or type(X._meta).__module__.startswith("sparse")):
         raise TypeError("X holds sparse chunks, which bin_method cannot cut: make them dense, or give bin_method=None")
     names = [f"x{i}" for i in range(X.shape[1])] if isinstance(X, da.Array) else [str(name) for name in X.columns]
@@ -194,7 +194,7 @@ class Replaced:
     numbers: Callable[[Table], NDArray[np.float32]]  # of the columns that the reader reads
 
     def __call__(self, part: Any, *per_row: Any) -> Any:
-        """Return a partition, and series beside it as its last columns."""
+        """Return a partition, and series of numbers per row as its last columns."""
         table = self.reader(part)
         empty = np.empty((0, len(self.reader.names)), np.float32)
         numbers = empty if table is None else self.numbers(table)
@@ -211,21 +211,21 @@ class Replaced:
         for number, column in enumerate(per_row):
             if len(column) != len(frame):
                 raise ValueError(
-                    f"y, and all that is given beside X, must have one entry per row: a partition of X has "
+                    f"y, and all other numbers per row, must have one entry per row: a partition of X has "
                     f"{len(frame)} rows, and that of {column.name!r} {len(column)}"
                 )
-            frame[_BESIDE.format(number)] = column.array  # by position, whatever its index
+            frame[_PER_ROW.format(number)] = column.array  # by position, whatever its index
         return frame
 
 
 PER_GROUP = ("group", "eval_group")
 """Arguments with an entry per group of rows, not per row."""
 
-_BESIDE = "beside the columns of X: {}"
+_PER_ROW = "beside the columns of X: {}"
 
 
 def replaced(X: Any, numbers: Replaced, per_row: Numbers, client: Any) -> tuple[Any, dict[str, Any]]:
-    """Return a collection with other numbers, and what stands beside it, in the same partitions.
+    """Return a collection with other numbers, and the numbers per row, in the same partitions.
 
     Frames and series become one frame on the cluster, of which columns are selected: asked for them one by one, Dask
     may part them differently.
@@ -244,7 +244,7 @@ def replaced(X: Any, numbers: Replaced, per_row: Numbers, client: Any) -> tuple[
     for future in distributed.wait(client.futures_of(whole)).done:
         if future.status == "error":
             future.result()  # raises; the libraries would say less
-    selected = {argument: whole[_BESIDE.format(number)] for number, argument in enumerate(series)}
+    selected = {argument: whole[_PER_ROW.format(number)] for number, argument in enumerate(series)}
     rest = {argument: _as_it_is(value) for argument, value in given.items() if argument not in series}
     return whole[list(X.columns)], selected | rest
 

@@ -16,7 +16,7 @@ _OF_TRAINING: Mapping[str, str] = {
     "eval_init_score": "init_score",
     "eval_group": "group",
 }
-_BESIDE = ("sample_weight", "base_margin", "qid", "init_score", "group")
+_PER_ROW = ("sample_weight", "base_margin", "qid", "init_score", "group")
 
 
 def with_numbers(
@@ -27,7 +27,7 @@ def with_numbers(
     An evaluation set that is the training set stays the same object, by which the libraries know it.
     """
     given = dict(kwargs)
-    train = {"y": y, **{name: given[name] for name in _BESIDE if given.get(name) is not None}}
+    train = {"y": y, **{name: given[name] for name in _PER_ROW if given.get(name) is not None}}
     new_X, new = replaced(X, numbers, train, client)
     evaluations = _evaluations(given)
     lists: dict[str, list[Any]] = {name: list(given[name]) for name in _OF_TRAINING if given.get(name) is not None}

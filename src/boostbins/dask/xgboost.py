@@ -63,7 +63,7 @@ class _Represented(BinningMixin):
             super().fit(X, y, **kwargs)  # type: ignore[misc]
         finally:
             this.missing = missing
-        _settle(this.get_booster(), parts.feature_indices, bins, ranges)
+        _to_raw_values(this.get_booster(), parts.feature_indices, bins, ranges)
         self.bins_ = bins
         return self
 
@@ -97,9 +97,9 @@ class XGBRanker(_Represented, native.DaskXGBRanker):
 
 
 def _categorical(model: Any, X: Any) -> set[int]:
-    """Return the places of categorical columns, which XGBoost gets as they are."""
-    told = model.feature_types if isinstance(model.feature_types, Sequence) else ()
-    feature_indices = {index for index, kind in enumerate(told) if kind == "c"}
+    """Return the indices of categorical columns, which XGBoost gets as they are."""
+    types = model.feature_types if isinstance(model.feature_types, Sequence) else ()
+    feature_indices = {index for index, kind in enumerate(types) if kind == "c"}
     if model.enable_categorical and not isinstance(X, da.Array):
         feature_indices |= {index for index, dtype in enumerate(X._meta.dtypes) if str(dtype) == "category"}
     return feature_indices
@@ -110,9 +110,7 @@ def _seen(column: Column, missing: float | None) -> Column:
     return column if missing is None or np.isnan(missing) else with_missing(float(np.float32(missing)))(column)
 
 
-def _cut(
-    bin_method: str | Method | Bins, summary: TableSummary, ranges: Ranges, max_bin: int, total_bins: int | None
-) -> Bins:
+def _cut(bin_method: str | Method | Bins, summary: TableSummary, max_bin: int, total_bins: int | None) -> Bins:
     return bins_of_summary(bin_method, summary, max_bin, total_bins, n_threads=1)
 
 
@@ -130,7 +128,7 @@ def _check_finite(ranges: Ranges, bins: Bins) -> None:
 # ---- the model
 
 
-def _settle(booster: Any, feature_indices: Sequence[int], bins: Bins, ranges: Ranges) -> None:
+def _to_raw_values(booster: Any, feature_indices: Sequence[int], bins: Bins, ranges: Ranges) -> None:
     """Have the model part raw values as it parted those that stood for them."""
     model = bytes(booster.save_raw("json"))
     native = for_raw_values(model, bins, ranges, last_thresholds(ranges, bins), feature_indices)

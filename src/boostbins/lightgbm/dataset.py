@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from boostbins._threads import Progress
 from boostbins.adapters.params import DEFAULT, BinMethod, Default, check_binning_params, cuts_are_ours
 from boostbins.adapters.requested import check_budgets, requested_bins, summarized_bins
-from boostbins.adapters.two_pass import Rows, stream_of
+from boostbins.adapters.two_pass import FirstPass, Rows, stream_of
 from boostbins.bins import Bins
 from boostbins.cache import BinCache
 from boostbins.lightgbm._native import LIBRARY, ZERO, aliases, lgb, quietly, sampled_rows
@@ -35,7 +35,7 @@ from boostbins.lightgbm.text_files import COLUMN_PARAMETERS, categorical_in_text
 from boostbins.methods import needs_target
 from boostbins.sources.stream import Stream
 from boostbins.sources.table import Table, dense, is_sparse, with_missing
-from boostbins.summary.ranges import Ranges, ranges_of
+from boostbins.summary.ranges import Ranges, ranges_of, ranges_of_summary
 
 _ENOUGH = 1000  # rows, to see what share a bin has
 _NEARLY_HALF = 0.4
@@ -73,7 +73,7 @@ class Dataset(lgb.Dataset):
     bin_cache : None, "memory" or a folder
         Where bins are kept for when the same is asked of the same data again.
     total_bins : int, optional
-        At most so many bins in all columns together, shared by what they gain; see `fit_bins`.
+        At most this many bins in all columns together, shared by what they gain; see `fit_bins`.
     columns : sequence of str, optional
         Which columns to train on, of data that comes in batches: all but those named otherwise, if not given.
     progress : function, optional
@@ -158,11 +158,11 @@ class Dataset(lgb.Dataset):
         named += ["columns"] * (self.columns is not None)
         if self.reference is not None and getattr(self.reference, "_columns_read", None) is not None:
             named.append("reference")
-        told = [name for name in COLUMN_PARAMETERS if settings.get(name, None) is not None]
-        if named and told:
+        read_by = [name for name in COLUMN_PARAMETERS if settings.get(name, None) is not None]
+        if named and read_by:
             raise ValueError(
-                f"{told[0]}={settings.get(told[0], None)!r} tells LightGBM how to read the file, and {named[0]} tells "
-                f"boostbins: leave out one of them"
+                f"{read_by[0]}={settings.get(read_by[0], None)!r} tells LightGBM how to read the file, and {named[0]} "
+                f"tells boostbins: leave out one of them"
             )
         return bool(named)
 
@@ -203,9 +203,10 @@ class Dataset(lgb.Dataset):
         numbers = [index for index in range(head.num_feature()) if index not in categorical]
         stream = stream_of(lambda: (batch[:, numbers] for batch in batches_of(sequences)))
         rows = self._rows(stream, None, settings, ("label", "weight"))
-        cuts = self._cuts_of_rows(rows, settings, numbers)._replace(n_features=head.num_feature())
-        if rows.n_rows > settings.n_sampled:
-            sample = rows_at(sequences, sampled_rows(rows.n_rows, self.get_params()))
+        cuts, found = self._cuts_of_rows(rows, settings, numbers)
+        cuts = cuts._replace(n_features=head.num_feature())
+        if found.n_rows > settings.n_sampled:
+            sample = rows_at(sequences, sampled_rows(found.n_rows, self.get_params()))
             if not _shows_all(seen_by_lightgbm(sample, settings, categorical), np.arange(len(sample)), cuts.ranges):
                 with self._changed():
                     self._hand_over(sequences, sample, cuts, settings)
@@ -270,7 +271,9 @@ class Dataset(lgb.Dataset):
         per_row = {name: value for name in arguments if (value := getattr(self, name)) is not None}
         return Rows(stream, columns, per_row, with_missing(0.0) if settings.zero_as_missing else lambda column: column)
 
-    def _cuts_of_rows(self, rows: Rows, settings: Settings, feature_indices: Sequence[int] | None = None) -> Cuts:
+    def _cuts_of_rows(
+        self, rows: Rows, settings: Settings, feature_indices: Sequence[int] | None = None
+    ) -> tuple[Cuts, FirstPass]:
         """Return the cuts that `bin_method` asks for, of rows that come in batches: this is the first pass."""
         assert self.bin_method is not None
         check_budgets([max(settings.max_bin - 3, 2)], f"max_bin={settings.max_bin}")
@@ -283,8 +286,11 @@ class Dataset(lgb.Dataset):
                 f"min_data_in_bin={settings.min_data_in_bin} needs a table in memory: load the data, or leave it out"
             )
         supervised = needs_target(self.bin_method, self.total_bins)
-        summary = rows.summarize(settings.max_bin, settings.n_threads, self.progress, supervised, settings.n_classes)
-        ranges, feature_indices = rows.ranges, range(len(summary)) if feature_indices is None else feature_indices
+        summary, found = rows.summarize(
+            settings.max_bin, settings.n_threads, self.progress, supervised, settings.n_classes
+        )
+        ranges = ranges_of_summary(summary)
+        feature_indices = range(len(summary)) if feature_indices is None else feature_indices
         budgets = budgets_of(ranges, settings, feature_indices)
         bins = summarized_bins(
             self.bin_method,
@@ -295,7 +301,7 @@ class Dataset(lgb.Dataset):
             limit=settings.limit(),
             n_threads=settings.n_threads,
         )
-        return Cuts(bins, feature_indices, ranges, len(summary))
+        return Cuts(bins, feature_indices, ranges, len(summary)), found
 
     # ---- LightGBM builds
 
@@ -351,21 +357,19 @@ class Dataset(lgb.Dataset):
             raise ValueError(obstacle)
         given = self.reference
         rows = self._rows(stream, self.columns if given is None else _columns_as_in(given, self.columns), settings)
-        cuts = self._cuts_of_rows(rows, settings) if given is None else None
-        if given is not None:
-            rows.look()
+        cuts, found = self._cuts_of_rows(rows, settings) if given is None else (None, rows.look())
         with self._changed():
-            for name, values in rows.numbers.items():
+            for name, values in found.numbers.items():
                 if np.isnan(values).any():
                     raise ValueError(f"{name} has {np.isnan(values).sum():,} missing values: remove those rows")
                 setattr(self, name, values.astype(np.float32) if name == "label" else values)
-            if rows.named and self.feature_name == "auto":
-                self.feature_name = list(rows.names) if given is None else given.get_feature_name()
-            self._hand_over(_StreamRows(rows), rows.sample, cuts, settings)
+            if found.named and self.feature_name == "auto":
+                self.feature_name = list(found.names) if given is None else given.get_feature_name()
+            self._hand_over(_StreamRows(rows, found), found.sample, cuts, settings)
         if given is not None:
             self.bins_ = getattr(given, "bins_", None)
         self.data = None
-        self._columns_read = rows.names if rows.named else None
+        self._columns_read = found.names if found.named else None
 
     def _hand_over(
         self,
@@ -417,7 +421,7 @@ class Dataset(lgb.Dataset):
         return super()._create_sample_indices(total_nrow=total_nrow) if self._sample is None else np.empty(0, np.int32)
 
     def _init_from_sample(self, sample_data: Any, sample_indices: Any, sample_cnt: int, total_nrow: int) -> Any:
-        """Have LightGBM learn of the columns from our sample; that it is a small one need not be said."""
+        """Have LightGBM learn of the columns from our sample; LightGBM's warning that it is small is left out."""
         if self._sample is None:
             return super()._init_from_sample(sample_data, sample_indices, sample_cnt, total_nrow)
         sample, start = self._sample, super()._init_from_sample
@@ -451,13 +455,13 @@ class _StreamRows(lgb.Sequence):
 
     batch_size = 2**15
 
-    def __init__(self, rows: Rows) -> None:
-        self.rows = rows
+    def __init__(self, rows: Rows, found: FirstPass) -> None:
+        self.n_rows = found.n_rows
         self.matrices = (rows.matrix(batch, np.float64) for batch in rows.batches())
-        self.at_hand: Any = np.empty((0, len(rows.names)))
+        self.at_hand: Any = np.empty((0, len(found.names)))
 
     def __len__(self) -> int:
-        return self.rows.n_rows
+        return self.n_rows
 
     def __getitem__(self, asked: Any) -> NDArray[Any]:
         n = asked.stop - asked.start
@@ -521,9 +525,9 @@ def _ends(cuts: Cuts) -> NDArray[np.float64]:
 def _few_rows(table: Table, cuts: Cuts, settings: Settings) -> int:
     """Return how many rows are enough for LightGBM to look at, 0 if it needs all that it would: it sorts them.
 
-    What it learns from rows, beside the cuts that it has, is which bin not to store (one with most rows), which columns
-    to bundle (with mostly zeros) and which to leave out (without two parts that are large enough). In a table where no
-    bin has nearly half of a column these questions do not arise.
+    What it learns from rows, besides the cuts that it has, is which bin not to store (one with most rows), which
+    columns to bundle (with mostly zeros) and which to leave out (without two parts that are large enough). In a table
+    where no bin has nearly half of a column these questions do not arise.
     """
     n_rows = max(table.n_rows // 5 + 1, _ENOUGH)  # of fewer, LightGBM warns
     n_rows = min(n_rows, 100_000)

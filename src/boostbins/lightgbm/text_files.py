@@ -55,7 +55,7 @@ def read_text(path: Path, settings: Settings) -> TextFile:
     if separator is None:
         raise FileError(f"{path} has neither commas, tabs nor colons: LightGBM reads CSV, TSV and LibSVM files")
     names = [name.strip() for name in header.replace("\t", ",").split(",")] if header else None
-    label = _place(settings.get("label_column", 0), names, "label_column")
+    label = _index(settings.get("label_column", 0), names, "label_column")
     columns = _read_columns(path, separator, has_header)
     if label >= len(columns):
         raise ValueError(f"label_column={label}, and {path} has {len(columns)} columns")
@@ -65,9 +65,9 @@ def read_text(path: Path, settings: Settings) -> TextFile:
 
 
 def _with_roles(path: Path, data: Any, names: list[str] | None, label: Floats, settings: Settings) -> TextFile:
-    """Return the features with what LightGBM takes some of them for; places do not count the label."""
+    """Return the features with what LightGBM takes some of them for; indices do not count the label."""
     roles = {name: settings.get(name, None) for name in ("weight_column", "group_column")}
-    feature_indices = {name: _place(given, names, name) for name, given in roles.items() if given not in (None, "")}
+    feature_indices = {name: _index(given, names, name) for name, given in roles.items() if given not in (None, "")}
     ignored = _feature_indices(settings.get("ignore_column", ()), names, "ignore_column")
     weight = None
     if "weight_column" in feature_indices:
@@ -97,11 +97,11 @@ def _feature_indices(given: Any, names: list[str] | None, argument: str) -> list
         given = [prefix + part for part in listed.split(",") if part]
     elif not isinstance(given, Iterable):
         given = [given]
-    return [_place(part, names, argument) for part in given]
+    return [_index(part, names, argument) for part in given]
 
 
-def _place(given: Any, names: list[str] | None, argument: str) -> int:
-    """Return the place of a column that is told by its number, or by its name."""
+def _index(given: Any, names: list[str] | None, argument: str) -> int:
+    """Return the index of a column that is given by its number, or by its name."""
     text = str(given)
     if not text.startswith("name:"):
         try:

@@ -108,12 +108,12 @@ def needs_target(method: Any, total_bins: int | None) -> bool:
 
 
 def find_cuts(summary: ColumnSummary, method: Method, max_bins: int) -> Floats:
-    """Return a method's cuts, with the cases settled that need no method."""
+    """Return a method's cuts, after the cases that need no method."""
     return find_chosen(summary, method, max_bins)[0]
 
 
 def find_chosen(summary: ColumnSummary, method: Method, max_bins: int) -> tuple[Floats, Choice | None]:
-    """Return a method's cuts, with the cases settled that need no method, and its choice, if it made one."""
+    """Return a method's cuts, after the cases that need no method, and its choice, if it made one."""
     if summary.is_exact and summary.n_cells <= max_bins:
         return midpoints(summary.points.low), None
     found = method(summary, max_bins)

@@ -13,11 +13,11 @@ from boostbins.summary.column import ColumnSummary
 
 
 def bin_value(summary: ColumnSummary) -> float:
-    """Return how much a column gains from bins, beside other columns: the number that it should get is proportional.
+    """Return how much a column gains from bins: the number that it should get is proportional to it.
 
-    With B bins by the best density the mean square that is lost is about ``worth**3 / (12 B**2)``: of the target's
+    With B bins by the best density the mean square that is lost is about ``value**3 / (12 B**2)``: of the target's
     mean, in units of its standard deviation; without a target, of the values, in units of theirs. (Rows without a value
-    lose nothing.) Spread over columns by their worth, bins lose least in all.
+    lose nothing.) Shared by columns in proportion to this value, bins lose least in all.
     """
     if len(summary.points.weight) < 2:
         return 0.0
@@ -38,7 +38,7 @@ def bin_value(summary: ColumnSummary) -> float:
 
 
 def distinct_bins(summary: ColumnSummary, max_bins: int) -> int:
-    """Return the number of bins that a column can use, of so many."""
+    """Return the number of bins that a column can use, of those that it may have."""
     return max(min(max_bins, summary.n_cells) if summary.is_exact else max_bins, MIN_BINS)
 
 
@@ -49,12 +49,12 @@ def allocate_bins(total: int, most: Sequence[int], bin_values: Sequence[float]) 
     [57, 33, 10]
     """
     checked_total(total, len(most))
-    limit, worth_of = np.array(most, np.float64), np.array(bin_values)
+    limit, value_of = np.array(most, np.float64), np.array(bin_values)
     if limit.sum() <= total:
         return list(most)
     share = np.full(len(most), 1 / len(most))
-    if worth_of.sum() > 0:
-        share = (share + worth_of / worth_of.sum()) / 2
+    if value_of.sum() > 0:
+        share = (share + value_of / value_of.sum()) / 2
     low, high = 0.0, float((limit / share).max())  # of how much the shares are of, where each gets what it can use
     for _ in range(100):
         middle = (low + high) / 2
@@ -69,7 +69,7 @@ def allocate_bins(total: int, most: Sequence[int], bin_values: Sequence[float]) 
 
 
 def checked_total(total: int, n_columns: int, taken: int = 0, taken_for: str = "") -> int:
-    """Return a total of bins that has some for each column, beside those that are taken."""
+    """Return a total of bins that has some for each column, besides those that are taken."""
     is_whole = isinstance(total, int | np.integer) and not isinstance(total, bool)
     if not is_whole or total < MIN_BINS * n_columns + taken:
         also = f" and {taken}{taken_for}" if taken else ""

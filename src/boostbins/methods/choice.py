@@ -52,7 +52,7 @@ class Choice:
     def why(self) -> str:
         """Return the reason in words."""
         if not self.explained:
-            return "the target is constant, or varies too little beside its size"
+            return "the target is constant, or varies too little compared with its size"
         share = f"explains {self.explained[self.chosen]:.3%} of the target"
         if self.chosen == self.usual:
             return f"{share}, and no other explains more beyond chance"

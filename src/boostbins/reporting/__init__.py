@@ -158,8 +158,8 @@ class Report:
         for row, method in enumerate(self.methods):
             binned, color = facts.binned[method, max_bins], COLORS.get(method, _OTHER)
             rug.vlines(binned.cuts, -row - 0.8, -row, color=color, linewidth=0.8)
-            said = f"{method}, {percent(binned.lost)} lost"
-            rug.text(1.01, -row - 0.4, said, transform=rug.get_yaxis_transform(), va="center", fontsize=8, color=color)
+            label = f"{method}, {percent(binned.lost)} lost"
+            rug.text(1.01, -row - 0.4, label, transform=rug.get_yaxis_transform(), va="center", fontsize=8, color=color)
         rug.set(yticks=[], ylim=(-len(self.methods), 0.2), xlabel=facts.name)
         rug.spines[["left", "top", "right"]].set_visible(False)
         axes.set_ylabel("rows")

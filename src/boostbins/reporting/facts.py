@@ -1,4 +1,4 @@
-"""What is worth knowing of a column and of its bins: plain data, no pictures."""
+"""The facts on a column and on its bins: plain data, no pictures."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from boostbins.summary.column import ColumnSummary
 from boostbins.summary.stats import BinStats, bin_stats, cost_row
 
 BARS = 96  # of a histogram
-FAR = 3.0  # an outlier is farther out than so many times the distance from the 1st to the 99th percentile
-HIDDEN = 0.01  # of a column's variance: what a single bin may lose before it is said to hide something
+FAR = 3.0  # an outlier is farther out than this many times the distance from the 1st to the 99th percentile
+HIDDEN = 0.01  # of a column's variance: if a single bin loses more, it hides something
 EXPLAINED = 0.05  # of the target's variance in a bin: less is noise
 TOO_LARGE = 1e300  # to be drawn
 RARE = 0.001  # a value of fewer rows is no code for "missing"
@@ -78,7 +78,7 @@ class Hiding:
     target: Floats | None  # its means between k-means' cuts in there
     target_explained: float | None  # the part of its variance in there that these means explain
 
-    def said(self, max_bins: int) -> str:
+    def described(self, max_bins: int) -> str:
         """Return it as a sentence."""
         text = (
             f"one of {max_bins} quantile bins, {number(self.low)} to {number(self.high)}, has {percent(self.share)} of "
@@ -118,18 +118,18 @@ class ColumnFacts:
 
     def spotted(self, max_bins: int) -> list[str]:
         """Return what to look at, in short."""
-        said = [
+        notes = [
             f"{number(s.value)} in {percent(s.share)} of the rows looks like a code for missing" for s in self.sentinels
         ]
         if self.outliers is not None:
-            said.append(f"{percent(self.outliers.share)} of the rows are outliers, beyond {_ends(self)}")
+            notes.append(f"{percent(self.outliers.share)} of the rows are outliers, beyond {_ends(self)}")
         if max_bins in self.hiding:
-            said.append(self.hiding[max_bins].said(max_bins))
+            notes.append(self.hiding[max_bins].described(max_bins))
         if self.missing:
-            said.append(f"{percent(self.missing / self.rows)} missing")
+            notes.append(f"{percent(self.missing / self.rows)} missing")
         if self.infinite:
-            said.append(f"{self.infinite:,} infinite")
-        return said
+            notes.append(f"{self.infinite:,} infinite")
+        return notes
 
 
 def _ends(facts: ColumnFacts) -> str:
@@ -173,7 +173,7 @@ def column_facts(
     is_date: bool = False,
     shown: int = 0,
 ) -> ColumnFacts:
-    """Return what is worth knowing of a column; `shown` is the number of the target whose means are told."""
+    """Return the facts on a column; `shown` is the number of the target whose means are shown."""
     sums = _sums_of(summary, shown) if summary.has_target else None
     binned = {}
     for max_bins in budgets:

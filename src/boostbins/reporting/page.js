@@ -126,7 +126,7 @@ function comparisonPart(comparison) {
   addEventListener("beforeprint", () => draw(PRINTED.wide));
   addEventListener("afterprint", () => draw(chart.clientWidth));
   return el("section", {},
-    el("h2", {}, `The error, beside ${comparison.library_title}’s own bins`),
+    el("h2", {}, `The error, compared with ${comparison.library_title}’s own bins`),
     el("p", {className: "lead"},
       `Left is better: the error, which is ${error}, is lower. Lines are ${level} intervals that are right for all of `
       + "them at once (simultaneous), of splits that overlap (by Nadeau and Bengio’s correction). Small dots are the "
@@ -419,7 +419,7 @@ function choicePart(binned) {
   }));
   const said = el("p", {}, "auto chose ", el("strong", {}, chosen), candidates.length ? `, which ${why}.` : `: ${why}.`);
   if (!candidates.length) return el("div", {className: "auto"}, said);
-  const chart = figure(`What each candidate explains of the target beside ${usual}, and by chance`);
+  const chart = figure(`What each candidate explains of the target, compared with ${usual}, and by chance`);
   chart.append(choiceChart(candidates, chosen, usual));
   return el("div", {className: "auto"}, said, chart);
 }
@@ -434,7 +434,7 @@ function choiceChart(candidates, chosen, usual) {
     width: 330, height: 46 + 17 * candidates.length, style: FONT,
     marginLeft: 92, marginRight: 58, marginTop: 4, marginBottom: 34,
     x: {
-      ...x, label: `explained beside ${usual}; grey: within chance`, labelAnchor: "center", labelArrow: "none",
+      ...x, label: `explained, compared with ${usual}; grey: within chance`, labelAnchor: "center", labelArrow: "none",
       ticks: apart([0, ...d3.ticks(...x.domain, 3)], Plot.scale({x}), 54), tickFormat: percent,
     },
     y: {domain: candidates.map(({name}) => name), label: null, axis: null, type: "band", padding: 0.3},

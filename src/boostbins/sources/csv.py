@@ -15,7 +15,7 @@ _MIN_BLOCK, _MAX_BLOCK = 2**20, 2**23  # bytes that are parsed together
 _VALUES = 2**20  # of a block, about
 _LONGEST = 2**26  # bytes that a record may have
 _MAX_AT_ONCE = 4  # blocks
-_MISSING = ("?", ".", "None", "none")  # beside those that Arrow knows: nothing, NA, NaN, null and the like
+_MISSING = ("?", ".", "None", "none")  # besides those that Arrow knows: nothing, NA, NaN, null and the like
 
 
 class MixedColumnError(FileError):
@@ -60,9 +60,9 @@ class CsvFile:
         lines = [line for line in text.lstrip("\ufeff").splitlines() if line.strip()]
         if "\0" in text or not lines:
             raise FileError(f"{name} is not a CSV, Parquet or Feather file")
-        said = re.fullmatch(r"sep=(.)", lines[0].strip())  # by Excel
-        self._skip_rows = 1 if said else 0
-        self._separator = said[1] if said else _separator(lines[0])
+        named = re.fullmatch(r"sep=(.)", lines[0].strip())  # by Excel
+        self._skip_rows = 1 if named else 0
+        self._separator = named[1] if named else _separator(lines[0])
         self._decimal_point = _decimal_point(lines[1:], self._separator)
         self._block_size = _block_size(content.head)
         self.names: list[str] = []
@@ -174,16 +174,16 @@ class CsvFile:
         """Return the error for a block whose values of a column are not as those before it."""
         import pyarrow
 
-        said = (
+        message = (
             f"{self.name}, column {column!r} holds {family} up to line {block.line - 1:,}, and something else after it"
         )
         if family == "numbers":
             try:
                 self._parsed(block, [column], (), **{column: pyarrow.float64()})
             except FileError as error:
-                said = str(error)
+                message = str(error)
         hint = "the lines before hold something else; fix them, or leave the column out"
-        return MixedColumnError(f"{said}: {hint}", column)
+        return MixedColumnError(f"{message}: {hint}", column)
 
 
 def dates_alike(table: Any) -> Any:
@@ -199,7 +199,7 @@ def dates_alike(table: Any) -> Any:
 
 
 def _block_size(head: bytes) -> int:
-    """Return how many bytes have about so many values as are to be parsed together."""
+    """Return how many bytes hold about as many values as are to be parsed together."""
     separators = sum(head.count(sign) for sign in b",;\t|\n\r")
     return min(max(_VALUES * len(head) // max(separators, 1), _MIN_BLOCK), _MAX_BLOCK)
 

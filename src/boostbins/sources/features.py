@@ -1,4 +1,4 @@
-"""The columns of any table that a method or a library can use, and what is said of the others."""
+"""The columns of any table that a method or a library can use, and notes on the others."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def target_values(y: Any, n_rows: int) -> NDArray[Any]:
 
 
 def notes_on(units: Mapping[str, str], left_out: Mapping[str, str]) -> Notes:
-    """Return what is to be said of columns that hold dates, by their units, and of those that are left out."""
+    """Return notes on columns that hold dates, by their units, and of those that are left out."""
     notes = [
         f"{what}: {_quoted([name for name, unit in units.items() if unit == its])}"
         for its, what in _UNITS.items()

@@ -63,7 +63,7 @@ def as_table(data: Any) -> Any:
 
 
 def rows_at_once(n_columns: int) -> int:
-    """Return how many rows of so many columns make a chunk."""
+    """Return how many rows of `n_columns` columns make a chunk."""
     return min(max(_BATCH // (8 * max(n_columns, 1)), _MIN_ROWS), _MAX_ROWS)
 
 

@@ -1,4 +1,4 @@
-"""What is asked of a source of rows, whatever it is: which columns, and which numbers stand beside them."""
+"""What is asked of a source of rows, whatever it is: which columns, and which numbers per row."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Request:
     columns : sequence of str, optional
         Those to be cut; all that are not named otherwise, if not given.
     per_row : dict
-        What stands beside the columns, by the argument that it was given as: weights, targets.
+        Numbers per row, by the argument that they were given as: weights, targets.
     non_numeric : "error" or "skip"
         What to do with columns of text or categories.
     dates_as_numbers : bool
@@ -48,19 +48,19 @@ class Request:
         if self.columns is not None and len(set(self.columns)) < len(self.columns):
             twice = next(name for name in self.columns if list(self.columns).count(name) > 1)
             raise ValueError(f"columns names {twice!r} more than once")
-        apart = list(self.named.values())
-        if len(set(apart)) < len(apart):
-            twice = next(name for name in apart if apart.count(name) > 1)
+        named = list(self.named.values())
+        if len(set(named)) < len(named):
+            twice = next(name for name in named if named.count(name) > 1)
             raise ValueError(f"column {twice!r} cannot be both the target and the weights")
 
     @property
     def named(self) -> dict[str, str]:
-        """What stands beside the columns and is a column itself, by argument."""
+        """The numbers per row that are columns, by argument."""
         return {argument: value for argument, value in self.per_row.items() if isinstance(value, str)}
 
     @property
     def arrays(self) -> dict[str, NDArray[np.generic]]:
-        """What stands beside the columns and was given as it is, by argument."""
+        """The numbers per row that were given as arrays, by argument."""
         given = {argument: value for argument, value in self.per_row.items() if value is not None}
         return {argument: _array(value, argument) for argument, value in given.items() if not isinstance(value, str)}
 
@@ -70,8 +70,8 @@ class Request:
             check_column(name, names, argument)
         for name in self.columns or ():
             check_column(name, names, "columns")
-        apart = set(self.named.values())
-        return [name for name in (names if self.columns is None else self.columns) if name not in apart]
+        others = set(self.named.values())
+        return [name for name in (names if self.columns is None else self.columns) if name not in others]
 
     def needed(self, names: Sequence[str]) -> list[str]:
         """Return which of a source's columns are to be read."""
@@ -79,7 +79,7 @@ class Request:
 
 
 PLAIN = Request()
-"""All columns, which must be numbers, and nothing beside them."""
+"""All columns, which must be numbers, and no numbers per row."""
 
 
 def check_column(name: str, names: Sequence[str], argument: str) -> None:

@@ -42,7 +42,7 @@ class Batch(NamedTuple):
     """Some rows."""
 
     table: Table  # the columns to be cut
-    per_row: dict[str, Any]  # what stands beside them, by its argument: weights, targets
+    per_row: dict[str, Any]  # numbers per row, by their argument: weights, targets
     size: int  # of what has been read for it, in bytes
     where: str  # it comes from
     borrowed: bool = False  # whether it lies in memory that may hold the next one, once that is asked for
@@ -59,7 +59,7 @@ class Batch(NamedTuple):
 class Stream:
     """A table that comes in batches."""
 
-    chunks: Callable[[Sequence[str] | None], Iterator[Chunk]]  # from the first on; of some columns, if told
+    chunks: Callable[[Sequence[str] | None], Iterator[Chunk]]  # from the first on; of some columns, if given
     names: tuple[str, ...] | None = None  # of all its columns, where they are known beforehand
     size: int = 0  # bytes; 0 if not known
     once: bool = False  # whether it can only be read once
@@ -223,7 +223,7 @@ def _n_rows(data: Any) -> int:
 
 
 def selected(data: Any, request: Request) -> tuple[Any, dict[str, NDArray[Any]]]:
-    """Return the columns to be cut of any table, and those that stand beside them, by argument."""
+    """Return the columns to be cut of any table, and the numbers per row, by argument."""
     named = request.named
     if not named and request.columns is None:
         return data, {}
@@ -248,7 +248,7 @@ def selected(data: Any, request: Request) -> tuple[Any, dict[str, NDArray[Any]]]
 
 
 def _per_row(column: Any, argument: str, may_be_text: bool) -> NDArray[Any]:
-    """Return a column that stands beside the others as an array; text as objects, with None for what is missing."""
+    """Return a column of numbers per row as an array; text as objects, with None for what is missing."""
     import narwhals as nw
 
     if column.dtype.is_numeric() or column.dtype == nw.Boolean:
@@ -263,12 +263,12 @@ def _per_row(column: Any, argument: str, may_be_text: bool) -> NDArray[Any]:
 
 
 def _split_lazy(data: LazyRowGroups, request: Request) -> tuple[Any, dict[str, NDArray[Any]]]:
-    """Return a chunk's columns to be cut, still without rows, and those that stand beside them."""
+    """Return a chunk's columns to be cut, still without rows, and the numbers per row."""
     if not request.named:
         return data.empty, {}
-    apart = list(dict.fromkeys(request.named.values()))
+    per_row = list(dict.fromkeys(request.named.values()))
     columns = replace(request, columns=[])
-    return data.empty.drop_columns(apart), selected(data.read(apart), columns)[1]
+    return data.empty.drop_columns(per_row), selected(data.read(per_row), columns)[1]
 
 
 def _with_names(data: Any) -> Any:

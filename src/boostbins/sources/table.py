@@ -95,7 +95,7 @@ class Table:
         return replace(self, names=mine, named=named, units=units)
 
     def leaving_out(self, feature_indices: Collection[int]) -> Table:
-        """Return the columns that are not at these places of the table that was read."""
+        """Return the columns that are not at these indices of the table that was read."""
         if not feature_indices:
             return self
         return self.chosen([i for i, index in enumerate(self.feature_indices) if index not in feature_indices])
@@ -262,8 +262,8 @@ def _from_columns(names: list[str], columns: list[Any], request: Request, *, nam
             arrays[i] = numeric_column(values)
             lengths[name] = len(arrays[i])
         except (TypeError, ValueError) as error:
-            said = str(error)
-            raise type(error)(said if said.startswith("X") else f"X, column {name!r}: {said}") from None
+            message = str(error)
+            raise type(error)(message if message.startswith("X") else f"X, column {name!r}: {message}") from None
     if len(set(lengths.values())) > 1:
         each = ", ".join(f"{name!r} {n}" for name, n in list(lengths.items())[:5])
         raise ValueError(f"X's columns must have one length, got {each}")

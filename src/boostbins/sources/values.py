@@ -1,4 +1,4 @@
-"""What is accepted as numbers, and what is said otherwise."""
+"""What is accepted as numbers, and the errors for what is not."""
 
 from __future__ import annotations
 

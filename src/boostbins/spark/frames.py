@@ -141,7 +141,7 @@ def represent(df: Any, bins: Bins) -> Any:
 
 
 class Source(NamedTuple):
-    """The columns of a frame that are to be summarized, and those beside them."""
+    """The columns of a frame that are to be summarized, and the numbers per row."""
 
     frame: Any
     names: tuple[str, ...]
@@ -193,7 +193,7 @@ def _numeric(df: Any, names: Sequence[str], request: Request) -> Table:
     """Return which columns can be cut: what is said of the others is said of a row of nulls."""
     kinds = {name: df.schema[name].dataType for name in names}
     arrow = {
-        # Spark wants to be told the time zone, and the versions differ in how.
+        # Spark wants the time zone, and the versions differ in how.
         name: pyarrow.timestamp("us", "UTC") if isinstance(kind, T.TimestampType) else arrow_types.to_arrow_type(kind)
         for name, kind in kinds.items()
     }

@@ -86,7 +86,7 @@ class _Binned(native.core._SparkXGBEstimator):
         '"kmeans", "optimal", "quantile", "uniform", a function (summary, max_bins) -> cuts, ready Bins, or None for '
         "XGBoost's own cuts",
     )
-    total_bins = Param(Params._dummy(), "total_bins", "at most so many bins in all columns together, or None")
+    total_bins = Param(Params._dummy(), "total_bins", "at most this many bins in all columns together, or None")
     _training: _Training | None = None
 
     def _set_xgb_params_default(self) -> None:
@@ -105,7 +105,7 @@ class _Binned(native.core._SparkXGBEstimator):
             return super()._fit(dataset)
         self._prepare_input_columns_and_feature_prop(checked_frame(dataset))  # XGBoost's own words on the columns
         features = self.getOrDefault(self.features_cols) or [self.getOrDefault(self.featuresCol)]
-        per_row = self._columns_beside()
+        per_row = self._columns_per_row()
         check_columns(dataset, [*features, *per_row.values()], "features_col")
         for argument, name in per_row.items():
             if name in features:
@@ -155,7 +155,7 @@ class _Binned(native.core._SparkXGBEstimator):
         return bins_of_summary(bin_method, summary, max_bin, total_bins), ranges_of_summary(summary)
 
     def _obstacle(self) -> str:
-        """Return what takes no cuts of ours, as `cuts_are_ours` is told."""
+        """Return what takes no cuts of ours, as the argument of `cuts_are_ours`."""
         if self.getOrDefault(self.enable_sparse_data_optim):
             return (
                 "enable_sparse_data_optim=True takes no values that stand for bins: give missing=0.0 without it, which "
@@ -165,7 +165,7 @@ class _Binned(native.core._SparkXGBEstimator):
             return "xgb_model has thresholds of its own: leave it out"
         return obstacle_in(self._gen_xgb_params_dict())
 
-    def _columns_beside(self) -> dict[str, str]:
+    def _columns_per_row(self) -> dict[str, str]:
         """Return the columns that are no features, by argument."""
         params = {
             "label_col": self.labelCol,
@@ -211,7 +211,7 @@ class SparkXGBRegressor(_Binned, native.SparkXGBRegressor):
         "auto", "hybrid", "kmeans", "optimal", "quantile", "uniform", a function ``(summary, max_bins) -> cuts``, ready
         bins, or None for XGBoost's own.
     total_bins : int, optional
-        At most so many bins in all columns together, shared by what they gain; see `fit_bins`.
+        At most this many bins in all columns together, shared by what they gain; see `fit_bins`.
     **others
         XGBoost's own; `max_bin` less one is the number of bins. Rows of `validation_indicator_col` have no say in the
         cuts, and weights have.

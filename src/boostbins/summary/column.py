@@ -26,13 +26,14 @@ _Tuple = TypeVar("_Tuple", bound=tuple[Any, ...])
 MAX_CELLS = 32_768
 """Distinct values that a summary holds exactly; above that, the number of cells that it keeps to."""
 
-_UNBOUNDED = 2**60  # no column has so many rows
+_UNBOUNDED = 2**60  # no column has as many rows
 _SORTED_ROWS = 4 * MAX_CELLS  # up to here sorting beats the guided pass
 _ROWS_AT_ONCE = 2**31  # the kernel counts in 32 bits
 
 _MAGIC = b"boostbins summary"
-_VERSION = 1
+_VERSION = 2
 _HEADER = struct.Struct("<17sBQQQQi3Q3d2d")  # ..., checked by the CRC that ends the bytes
+_UNCOUNTED = struct.Struct("<2d?")  # after the arrays, since version 2
 
 
 class Points(NamedTuple):
@@ -52,6 +53,33 @@ class Points(NamedTuple):
         return self.low + (self.high - self.low) / 2
 
 
+class Range(NamedTuple):
+    """The least and the greatest of some values, infinities included; NaN if there are none. And if any is missing."""
+
+    low: float
+    high: float
+    missing: bool
+
+    @classmethod
+    def of(cls, values: NDArray[Any]) -> Range:
+        """Return the range of an array of numbers."""
+        if not len(values):
+            return _NOTHING
+        low, high = float(values.min()), float(values.max())
+        if not np.isnan(low):
+            return cls(low, high, False)
+        low, high = float(np.fmin.reduce(values)), float(np.fmax.reduce(values))
+        return _MISSING if np.isnan(low) else cls(low, high, True)
+
+    def __or__(self, other: Range) -> Range:
+        """Return the range of the values of both."""
+        low, high = np.fmin(self.low, other.low), np.fmax(self.high, other.high)
+        return Range(float(low), float(high), self.missing or other.missing)
+
+
+_NOTHING, _MISSING = Range(float("nan"), float("nan"), False), Range(float("nan"), float("nan"), True)
+
+
 class ColumnSummary:
     """All that a binning method needs to know of a column, in bounded space.
 
@@ -66,7 +94,7 @@ class ColumnSummary:
     column : array of shape (n,)
         Any real type, any stride.
     weight : array of shape (n,), optional
-        Non-negative; a row of weight 0 is as good as absent.
+        Non-negative; a row of weight 0 is as good as absent, but in `range`.
     target : array of shape (n,) or (n, targets), optional
         Summed up per cell, for methods that look at it. Of classes: whether a row is of each.
     max_cells : int or None
@@ -82,7 +110,10 @@ class ColumnSummary:
     True
     """
 
-    __slots__ = ("__dict__", "_state", "max_cells")
+    __slots__ = ("__dict__", "_state", "_uncounted", "max_cells")
+
+    _state: _core.State
+    _uncounted: Range  # of the rows of weight 0
 
     def __init__(
         self,
@@ -97,19 +128,22 @@ class ColumnSummary:
         targets = None if target is None else checked_target(target, len(values), "target")
         self.max_cells = checked_max_cells(max_cells)
         self._state = _checked(_summarized(values, weights, targets, self.max_cells or _UNBOUNDED))
+        self._uncounted = _range_of_uncounted(values, weights)
 
     @classmethod
     def of_checked(
         cls, column: NDArray[Any], weight: Floats | None, target: Targets | None, max_cells: int | None
     ) -> ColumnSummary:
         """Return the summary of what `numeric_column`, `checked_weight` and `checked_target` have seen."""
-        return cls._of(_summarized(column, weight, target, max_cells or _UNBOUNDED), max_cells)
+        state = _summarized(column, weight, target, max_cells or _UNBOUNDED)
+        return cls._of(state, max_cells, _range_of_uncounted(column, weight))
 
     @classmethod
-    def _of(cls, state: _core.State, max_cells: int | None) -> ColumnSummary:
+    def _of(cls, state: _core.State, max_cells: int | None, uncounted: Range) -> ColumnSummary:
         summary = cls.__new__(cls)
         summary.max_cells = max_cells
         summary._state = _checked(state)
+        summary._uncounted = uncounted
         return summary
 
     def __add__(self, other: ColumnSummary) -> ColumnSummary:
@@ -120,17 +154,16 @@ class ColumnSummary:
         max_cells = min(limits, default=None)
         width = max(self._state[1].shape[1], other._state[1].shape[1])
         merged = _core.merge(self._with_moments(width), other._with_moments(width), max_cells or _UNBOUNDED)
-        return ColumnSummary._of(merged, max_cells)
+        return ColumnSummary._of(merged, max_cells, self._uncounted | other._uncounted)
 
     def of_rows(self, n_rows: int) -> ColumnSummary:
-        """Return the summary of so many equal rows, where this one is of a single row: all of them have its weight."""
-        cells, moments, level, sample, apart, special_weights, span = self._state
-        missing, below, above = (n * n_rows for n in apart)
+        """Return the summary of `n_rows` equal rows, where this one is of a single row: all of them have its weight."""
+        cells, moments, level, sample, counts, special_weights, span = self._state
+        missing, below, above = (n * n_rows for n in counts)
         counts = (missing, below, above)
         weights = special_weights if moments.shape[1] else (float(missing), float(below), float(above))
-        return ColumnSummary._of(
-            (cells * np.array([1, n_rows], np.uint64), moments, level, sample, counts, weights, span), self.max_cells
-        )
+        state = (cells * np.array([1, n_rows], np.uint64), moments, level, sample, counts, weights, span)
+        return ColumnSummary._of(state, self.max_cells, self._uncounted)
 
     def _with_moments(self, width: int) -> _core.State:
         """Return the state with a weight of 1 per row where it had none."""
@@ -221,6 +254,13 @@ class ColumnSummary:
         return self._state[6][1] if self.n_cells else float("nan")
 
     @cached_property
+    def range(self) -> Range:
+        """The least and the greatest value of all rows, those of weight 0 too, and whether any is missing."""
+        low = -np.inf if self.negative_infinite else self.min if self.n_cells or not self.positive_infinite else np.inf
+        high = np.inf if self.positive_infinite else self.max if self.n_cells or not self.negative_infinite else -np.inf
+        return Range(float(low), float(high), self.missing > 0) | self._uncounted
+
+    @cached_property
     def mean(self) -> float:
         """The mean of the finite values (here and below: to within a cell's width, if not exact)."""
         if not self.n_cells:
@@ -287,7 +327,7 @@ class ColumnSummary:
         return hash(self.to_bytes())
 
     def __repr__(self) -> str:
-        apart = [
+        special = [
             f"{n:,} {what}"
             for n, what in [
                 (self.missing, "missing"),
@@ -297,20 +337,20 @@ class ColumnSummary:
             if n
         ]
         if not self.n_cells:
-            return f"ColumnSummary({'; '.join(['no finite values', *apart])})"
+            return f"ColumnSummary({'; '.join(['no finite values', *special])})"
         rows = f"{self.count:,} row{'s' * (self.count != 1)} from {self.min:g} to {self.max:g}"
         if self._state[1].shape[1]:
             rows += f", weight {self.weight:g}"
         held = f"{self.n_cells:,} distinct values, exact" if self.is_exact else f"{self.n_cells:,} cells"
-        return f"ColumnSummary({'; '.join([f'{rows}, mean {self.mean:g}, skew {self.skew:.3g}', held, *apart])})"
+        return f"ColumnSummary({'; '.join([f'{rows}, mean {self.mean:g}, skew {self.skew:.3g}', held, *special])})"
 
     def to_bytes(self) -> bytes:
         """Return the summary as bytes, for `from_bytes`."""
-        cells, moments, level, sample, apart, special_weights, span = self._state
+        cells, moments, level, sample, counts, special_weights, span = self._state
         sizes = (len(cells), moments.shape[1], len(sample), self.max_cells or 0)
-        head = _HEADER.pack(_MAGIC, _VERSION, *sizes, level, *apart, *special_weights, *span)
+        head = _HEADER.pack(_MAGIC, _VERSION, *sizes, level, *counts, *special_weights, *span)
         arrays = (cells.astype("<u8"), moments.astype("<f8"), sample.astype("<u8"))
-        body = head + b"".join(a.tobytes() for a in arrays)
+        body = head + b"".join(a.tobytes() for a in arrays) + _UNCOUNTED.pack(*self._uncounted)
         return body + struct.pack("<I", zlib.crc32(body))
 
     @classmethod
@@ -320,14 +360,15 @@ class ColumnSummary:
         if len(data) < _HEADER.size + 4 or not data.startswith(_MAGIC):
             raise ValueError("these bytes are not a boostbins summary, or are cut short")
         fields = _HEADER.unpack_from(body)
-        if fields[1] != _VERSION:
-            raise ValueError(f"a summary of version {fields[1]}; this boostbins reads version {_VERSION}")
+        if not 1 <= fields[1] <= _VERSION:
+            raise ValueError(f"a summary of version {fields[1]}; this boostbins reads up to version {_VERSION}")
         if struct.unpack("<I", data[-4:])[0] != zlib.crc32(body):
             raise ValueError("the summary's bytes are damaged or cut short: its checksum is wrong; build it again")
         n, width, n_sample, max_cells, level = fields[2:7]
-        if len(body) - _HEADER.size != 8 * (2 * n + n * width + n_sample):
+        end = _HEADER.size + 8 * (2 * n + n * width + n_sample)
+        if len(body) != end + (_UNCOUNTED.size if fields[1] > 1 else 0):
             raise ValueError("these bytes are not a boostbins summary: they have another length than they say")
-        numbers = np.frombuffer(body, "<u8", offset=_HEADER.size).astype(np.uint64)
+        numbers = np.frombuffer(body[:end], "<u8", offset=_HEADER.size).astype(np.uint64)
         cells, moments, sample = np.split(numbers, [2 * n, 2 * n + n * width])
         state = (
             cells.reshape(n, 2),
@@ -338,14 +379,17 @@ class ColumnSummary:
             fields[10:13],
             fields[13:15],
         )
+        uncounted = Range(*_UNCOUNTED.unpack_from(body, end)) if fields[1] > 1 else _NOTHING
         try:
             _core.check(state, max_cells or _UNBOUNDED)
+            if not (uncounted.low <= uncounted.high or np.isnan(uncounted[:2]).all()):
+                raise ValueError("a range that ends before it begins")
         except ValueError as error:
             raise ValueError(f"these bytes are not a boostbins summary: {error}") from None
-        return cls._of(state, max_cells or None)
+        return cls._of(state, max_cells or None, uncounted)
 
     def __copy__(self) -> ColumnSummary:
-        return ColumnSummary._of(self._state, self.max_cells)
+        return ColumnSummary._of(self._state, self.max_cells, self._uncounted)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ColumnSummary.from_bytes, (self.to_bytes(),)
@@ -363,9 +407,11 @@ class GrowingSummary:
         self.max_cells = max_cells
         self._sum: ColumnSummary | None = None
         self._growing: _core.Growing | None = None
+        self._uncounted = _NOTHING
 
     def add(self, column: NDArray[Any], weight: Floats | None, target: Targets | None) -> None:
         """Add a batch; either all have weights, or none has, and targets likewise."""
+        self._uncounted |= _range_of_uncounted(column, weight)
         if self.max_cells is not None:
             rows = _counted(column, weight, target)
             if self._growing is None and self._sum is None and len(rows[0]) > _SORTED_ROWS:
@@ -383,7 +429,7 @@ class GrowingSummary:
     def summary(self) -> ColumnSummary:
         """Return the summary of all batches."""
         if self._growing is not None:
-            return ColumnSummary._of(self._growing.state(), self.max_cells)
+            return ColumnSummary._of(self._growing.state(), self.max_cells, self._uncounted)
         return ColumnSummary([], max_cells=self.max_cells) if self._sum is None else self._sum
 
 
@@ -396,6 +442,11 @@ def _counted(values: NDArray[Any], weights: Floats | None, targets: Targets | No
         return values, weights, targets
     counted = np.flatnonzero(weights)
     return values[counted], weights[counted], None if targets is None else targets[counted]
+
+
+def _range_of_uncounted(values: NDArray[Any], weights: Floats | None) -> Range:
+    """Return the range of the rows of weight 0."""
+    return _NOTHING if weights is None or weights.all() else Range.of(values[weights == 0])
 
 
 def _summarized(values: NDArray[Any], weights: Floats | None, targets: Targets | None, max_cells: int) -> _core.State:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from boostbins._threads import map_threads
 from boostbins.sources.table import ROWS_AT_ONCE, SparseColumn, Table
 from boostbins.sources.values import Floats
+from boostbins.summary.column import Range
 from boostbins.summary.table import TableSummary
 
 
@@ -22,22 +23,20 @@ class Ranges(NamedTuple):
 
 
 def ranges_of(table: Table, n_threads: int | None = None) -> Ranges:
-    """Return the least and the greatest value of each column, and whether any is missing."""
+    """Return the ranges of a table, by a look at all its rows.
+
+    For what has no summary: ready bins, and tables in memory, of which a library's room for bins must be known before
+    the columns are summarized and cut one at a time. (A summary has the ranges: see `ranges_of_summary`.)
+    """
     if table.array is not None and table.array.flags.c_contiguous:
         return _ranges_of_rows(table.array, n_threads)
 
-    def of_column(i: int) -> tuple[float, float, bool]:
+    def of_column(i: int) -> Range:
         column = table.read(i)
-        values = column.values if isinstance(column, SparseColumn) else column
-        low, high, missing = np.nan, np.nan, False
-        if len(values):
-            low, high = float(values.min()), float(values.max())
-            if missing := bool(np.isnan(low)):
-                low, high = float(np.fmin.reduce(values)), float(np.fmax.reduce(values))
-        if isinstance(column, SparseColumn) and len(values) < column.n_rows:
-            low, high = float(np.fmin(low, column.rest)), float(np.fmax(high, column.rest))
-            missing = missing or bool(np.isnan(column.rest))
-        return low, high, missing
+        if not isinstance(column, SparseColumn):
+            return Range.of(column)
+        found = Range.of(column.values)
+        return found if len(column.values) == column.n_rows else found | Range.of(np.array([column.rest]))
 
     found = map_threads(of_column, range(len(table)), n_threads)
     low, high, missing = zip(*found, strict=True) if found else ((), (), ())
@@ -45,18 +44,9 @@ def ranges_of(table: Table, n_threads: int | None = None) -> Ranges:
 
 
 def ranges_of_summary(summary: TableSummary) -> Ranges:
-    """Return the ranges of a table that is summarized, infinities included; rows of weight 0 are not seen."""
-    low = [c.min if c.n_cells else np.nan for c in summary]
-    high = [c.max if c.n_cells else np.nan for c in summary]
-    low = [
-        np.fmin(x, -np.inf if c.negative_infinite else np.inf if c.positive_infinite else x)
-        for x, c in zip(low, summary, strict=True)
-    ]
-    high = [
-        np.fmax(x, np.inf if c.positive_infinite else -np.inf if c.negative_infinite else x)
-        for x, c in zip(high, summary, strict=True)
-    ]
-    return Ranges(np.array(low), np.array(high), np.array([c.missing > 0 for c in summary], np.bool_))
+    """Return the ranges of a table that is summarized, without another look at it."""
+    low, high, missing = zip(*(column.range for column in summary), strict=True) if len(summary) else ((), (), ())
+    return Ranges(np.array(low, np.float64), np.array(high, np.float64), np.array(missing, np.bool_))
 
 
 def _ranges_of_rows(array: NDArray[Any], n_threads: int | None) -> Ranges:

@@ -19,7 +19,7 @@ class BinStats:
     """What the bins of a column held of the data that they were fitted on."""
 
     weight: tuple[float, ...]  # per bin; of rows, if there were no weights
-    distinct: tuple[int, ...]  # per bin; at least so many, in a column with very many
+    distinct: tuple[int, ...]  # per bin; a lower bound, in a column with very many
     mean: tuple[float | None, ...]  # per bin, of the finite values; None if there are none
     variance: tuple[float, ...]  # per bin, of the finite values
     low: float | None  # of the column

@@ -236,8 +236,10 @@ def summarize_column(
         rest = weight.copy()
         rest[column.rows] = 0.0
         n_rest, rest_weight = int(np.count_nonzero(rest)), [rest.sum()]
-    if n_rest == 0:
+    if n_rest == 0 and len(column.values) == table.n_rows:
         return stored
+    if n_rest == 0:
+        return stored + ColumnSummary([column.rest], [0.0], max_cells=max_cells)
     return stored + ColumnSummary([column.rest], rest_weight, max_cells=max_cells).of_rows(n_rest)
 
 

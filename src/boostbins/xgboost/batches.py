@@ -19,7 +19,7 @@ from boostbins.methods import Method, needs_target
 from boostbins.sources.request import PerRow
 from boostbins.sources.stream import Batch, Stream
 from boostbins.sources.values import Floats
-from boostbins.summary.ranges import Ranges, ranges_of
+from boostbins.summary.ranges import ranges_of_summary
 from boostbins.summary.table import TableSummary, summarize_stream
 from boostbins.xgboost._native import xgb
 from boostbins.xgboost.features import (
@@ -80,10 +80,11 @@ class Streamed:
             check_budgets([self.max_bin - 1], f"max_bin={self.max_bin}")  # before anything is read
             n_threads = threads_of(self.options.get("nthread"))
             supervised = needs_target(asked.method, asked.total)
-            summary = self.rows.summarize(self.max_bin, n_threads, progress, supervised, asked.n_classes)
+            summary, found = self.rows.summarize(self.max_bin, n_threads, progress, supervised, asked.n_classes)
             self.bins = bins_of_summary(asked.method, summary, self.max_bin, asked.total, n_threads)
-            values = reference_columns(range(len(summary)), self.bins, self.rows.ranges)
-            names = list(summary.names) if self.rows.named else None
+            self.ranges = ranges_of_summary(summary)
+            values = reference_columns(range(len(summary)), self.bins, self.ranges)
+            names = list(summary.names) if found.named else None
             self.ref = reference_matrix(
                 values, len(summary), self.max_bin, feature_names=names, nthread=self.options.get("nthread")
             )
@@ -100,7 +101,7 @@ class Streamed:
         if self.bins is None:
             return
         if self.is_checked:
-            check_cuts(matrix, range(len(self.bins)), self.bins, self.rows.ranges)
+            check_cuts(matrix, range(len(self.bins)), self.bins, self.ranges)
         matrix.bins_ = self.bins
 
 
@@ -129,7 +130,6 @@ class Iterated:
 
     features: Features | None = None  # of all batches together
     feature_indices: tuple[int, ...]
-    ranges: Ranges
     n_rows = 0
 
     def __init__(self, iterator: xgb.DataIter, asked: Asked, kwargs: dict[str, Any], progress: Progress | None) -> None:
@@ -140,7 +140,7 @@ class Iterated:
         n_threads = threads_of(kwargs.get("nthread"))
         supervised = needs_target(asked.method, asked.total)
         summary = summarize_stream(
-            self._looked_at(_given_by(iterator), kwargs, supervised, n_threads),
+            self._looked_at(_given_by(iterator), kwargs, supervised),
             weight="weight",
             target="label" if supervised else "",
             n_classes=asked.n_classes,
@@ -151,14 +151,12 @@ class Iterated:
         if self.features is None:
             raise ValueError("data gave no rows: the DataIter's next() must hand over some with input_data")
         self.bins = bins_of_summary(asked.method, summary, self.max_bin, asked.total, n_threads)
+        self.ranges = ranges_of_summary(summary)
         self.reference = self.features.reference(
             reference_columns(self.feature_indices, self.bins, self.ranges), self.max_bin
         )
 
-    def _looked_at(
-        self, given: Iterator[dict[str, Any]], kwargs: dict[str, Any], supervised: bool, n_threads: int | None
-    ) -> Iterator[Batch]:
-        found_ranges = []
+    def _looked_at(self, given: Iterator[dict[str, Any]], kwargs: dict[str, Any], supervised: bool) -> Iterator[Batch]:
         for number, batch in enumerate(given):
             where = f"batch {number} of data"
             data = deepcopy(taken_by_quantile_matrices(batch["data"]))  # the next batch may be in the same memory
@@ -166,7 +164,7 @@ class Iterated:
                 continue
             features = Features(data, {**kwargs, **batch})
             table = seen_by_xgboost(data, features.categorical, kwargs.get("missing"))
-            numbers = _numbers_beside(batch, table.n_rows, supervised)
+            numbers = _numbers_per_row(batch, table.n_rows, supervised)
             if self.features is None:
                 self.features, self.feature_indices, names, per_row = (
                     features,
@@ -177,12 +175,8 @@ class Iterated:
             self.features.add(features, where)
             for odd in numbers.keys() ^ per_row:  # XGBoost would take that of another batch
                 raise ValueError(f"{where}: {odd} must come with all batches, or with none")
-            found_ranges.append(ranges_of(table, n_threads))
             self.n_rows += table.n_rows
             yield Batch(replace(table, names=names), numbers, 0, where)
-        if found_ranges:
-            low, high, missing = zip(*found_ranges, strict=True)
-            self.ranges = Ranges(np.fmin.reduce(low), np.fmax.reduce(high), np.any(missing, axis=0))
 
     def check(self, matrix: Any) -> None:
         """Prove that the cuts are used, of the rows that they were found on, and note them."""
@@ -213,8 +207,8 @@ def _given_by(iterator: xgb.DataIter) -> Iterator[dict[str, Any]]:
     iterator.reset()
 
 
-def _numbers_beside(batch: dict[str, Any], n_rows: int, supervised: bool) -> dict[str, Floats]:
-    """Return what of a batch has a say in the cuts, beside its rows."""
+def _numbers_per_row(batch: dict[str, Any], n_rows: int, supervised: bool) -> dict[str, Floats]:
+    """Return what of a batch decides about the cuts, apart from its rows."""
     numbers = {}
     if (weight := row_weight(batch, n_rows)) is not None:
         numbers["weight"] = np.array(weight, np.float64).reshape(-1)

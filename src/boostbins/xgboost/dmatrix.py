@@ -50,7 +50,7 @@ class QuantileDMatrix(xgb.QuantileDMatrix):
     bin_cache : None, "memory" or a folder
         Where bins are kept for when the same is asked of the same data again.
     total_bins : int, optional
-        At most so many bins in all columns together, shared by what they gain; see `fit_bins`.
+        At most this many bins in all columns together, shared by what they gain; see `fit_bins`.
     n_classes : int, optional
         If `label` numbers more than two classes, how many: for "auto".
     columns : sequence of str, optional

@@ -62,10 +62,10 @@ class Features:
 
     def add(self, other: Features, where: str) -> None:
         """Take in the categories of more rows, which must have the same features."""
-        for said in ("n_features", "names", "categorical"):
-            mine, others = getattr(self, said), getattr(other, said)
+        for what in ("n_features", "names", "categorical"):
+            mine, others = getattr(self, what), getattr(other, what)
             if mine != others and None not in (mine, others):
-                raise ValueError(f"{where} has other features than the first: {said} were {mine}, and are {others}")
+                raise ValueError(f"{where} has other features than the first: {what} were {mine}, and are {others}")
         self.n_categories = {index: max(n, other.n_categories[index]) for index, n in self.n_categories.items()}
 
     def reference(self, columns: dict[int, NDArray[np.float32]], max_bin: int) -> xgb.QuantileDMatrix:
@@ -78,7 +78,7 @@ class Features:
 
 
 def _named_categories(data: Any) -> list[int]:
-    """Return the places of a frame's categorical columns, which XGBoost numbers itself."""
+    """Return the indices of a frame's categorical columns, which XGBoost numbers itself."""
     if not hasattr(data, "columns"):
         return []
     import narwhals as nw
@@ -150,7 +150,7 @@ def row_weight(kwargs: dict[str, Any], n_rows: int) -> NDArray[Any] | None:
 
 
 def obstacle_in(params: Mapping[str, Any]) -> str:
-    """Return what of XGBoost's parameters takes no ready cuts, as `cuts_are_ours` is told; empty if nothing."""
+    """Return what of XGBoost's parameters takes no ready cuts, as the argument of `cuts_are_ours`; empty if nothing."""
     if isinstance(max_bin := params.get("max_bin"), int | np.integer) and not MIN_BINS <= max_bin - 1 <= MAX_BINS:
         return f"max_bin={max_bin} is beyond what a method can do: use {MIN_BINS + 1} to {MAX_BINS + 1}"
     if params.get("booster") == "gblinear":
