@@ -321,10 +321,11 @@ class ColumnSummary:
     # ---- as a value
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ColumnSummary) and self.to_bytes() == other.to_bytes()
+        """Return whether both sum up the same rows; those of weight 0 do not count."""
+        return isinstance(other, ColumnSummary) and self._counted_bytes() == other._counted_bytes()
 
     def __hash__(self) -> int:
-        return hash(self.to_bytes())
+        return hash(self._counted_bytes())
 
     def __repr__(self) -> str:
         special = [
@@ -346,12 +347,16 @@ class ColumnSummary:
 
     def to_bytes(self) -> bytes:
         """Return the summary as bytes, for `from_bytes`."""
+        body = self._counted_bytes() + _UNCOUNTED.pack(*self._uncounted)
+        return body + struct.pack("<I", zlib.crc32(body))
+
+    def _counted_bytes(self) -> bytes:
+        """Return what is kept of the rows that count, as bytes."""
         cells, moments, level, sample, counts, special_weights, span = self._state
         sizes = (len(cells), moments.shape[1], len(sample), self.max_cells or 0)
         head = _HEADER.pack(_MAGIC, _VERSION, *sizes, level, *counts, *special_weights, *span)
         arrays = (cells.astype("<u8"), moments.astype("<f8"), sample.astype("<u8"))
-        body = head + b"".join(a.tobytes() for a in arrays) + _UNCOUNTED.pack(*self._uncounted)
-        return body + struct.pack("<I", zlib.crc32(body))
+        return head + b"".join(a.tobytes() for a in arrays)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> ColumnSummary:
