@@ -19,6 +19,9 @@ Method: TypeAlias = Callable[[ColumnSummary, int], ArrayLike | Chosen]
 MIN_BINS, MAX_BINS = 2, 65_535
 """Limits of `max_bins`: with a code for missing values, codes fit 16 bits."""
 
+DEFAULT_BINS = 255
+"""Of a column, as in the libraries."""
+
 
 FEW_BINS = 32
 """Up to here a bin is so wide that what k-means makes of its inside counts more than its rows."""
@@ -102,9 +105,9 @@ def looks_at_target(method: Any) -> bool:
     return any(getattr(f, "supervised", False) for f in (function, getattr(function, "func", None)))
 
 
-def needs_target(method: Any, total_bins: int | None) -> bool:
-    """Return whether cuts depend on the target: by the method, or by how a total is shared."""
-    return total_bins is not None or looks_at_target(method)
+def needs_target(method: Any, shared: bool) -> bool:
+    """Return whether cuts depend on the target: by the method, or because columns share a total of bins."""
+    return shared or looks_at_target(method)
 
 
 def find_cuts(summary: ColumnSummary, method: Method, max_bins: int) -> Floats:

@@ -1,61 +1,95 @@
-"""Bins across columns: how many each one gets of a total."""
+"""Bins across columns: how many each one gets of a total, and how many are enough.
+
+A column that the target needs finely gets many bins, others few. What the target needs is seen by a pilot: a small
+boosted model on a sample of rows, whose splits may lie between any two values. A column is worth the sum of the cube
+roots of the gains of its splits: with B bins, a column loses about worth**3 / B**2 of the target's variance, so bins in
+proportion to worth lose least in all (as quantizers share bits: Gersho & Gray 1992). What matters only together with
+other columns is seen; noise gets next to nothing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from boostbins.methods import MIN_BINS
-from boostbins.methods.choice import TargetSums
-from boostbins.methods.density import Points, mixed
+from boostbins import _core
+from boostbins.methods import MAX_BINS, MIN_BINS
+from boostbins.methods.density import Points
+from boostbins.sources.values import Floats
 from boostbins.summary.column import ColumnSummary
+from boostbins.summary.rows import MAX_ROWS, RowSample
+
+TotalBins: TypeAlias = int | Literal["auto"] | None
+
+MAX_SHARED_BINS = 4095
+"""Of one column, where bins are shared and nothing else limits them."""
+
+_TREES, _LEAVES, _RATE = 15, 31, 0.2
+_LEAST_SHARE, _LEAST_ROWS = 1 / 400, 10  # of a leaf: of the weight of all, and of the different rows
+_ROWS_OF_ALL, _FEWEST_ROWS = 5, 2048  # of how many rows the pilot sees one, and how many at least
+_EVENLY = 0.1  # of the shares: a pilot does not see all
+
+_COARSE = 8  # bins per column on average, with which a second pilot has to do
+_ENOUGH = 0.003  # of the error that is left may be due to bins
+_DECAY = 1.3  # what is due to bins falls with their number to this power: 1 for steps, 2 for what is smooth
+_FEWEST, _MOST, _UNKNOWN = 16, 255, 127  # bins per column on average: at least, at most, and where nothing is learnt
+_HELD = 3  # of how many rows one is held back
 
 
-def bin_value(summary: ColumnSummary) -> float:
-    """Return how much a column gains from bins: the number that it should get is proportional to it.
+class Shares(NamedTuple):
+    """What a pilot makes of columns."""
 
-    With B bins by the best density the mean square that is lost is about ``value**3 / (12 B**2)``: of the target's
-    mean, in units of its standard deviation; without a target, of the values, in units of theirs. (Rows without a value
-    lose nothing.) Shared by columns in proportion to this value, bins lose least in all.
+    of_columns: Floats  # of all bins, in sum 1
+    sample: RowSample
+    targets: Floats
+    weights: Floats
+
+
+def checked_total(
+    total_bins: TotalBins, average_bins: float | None, n_columns: int, taken: int = 0, taken_for: str = ""
+) -> TotalBins:
+    """Return the total that is asked for, of which some are taken, as a number or "auto"; None, if none is.
+
+    At least two bins are left for each column.
     """
-    if len(summary.points.weight) < 2:
-        return 0.0
-    column = Points(summary)
-    if not summary.has_target:
-        deviation = float(np.sqrt(summary.variance)) or 1.0
-        with np.errstate(over="ignore"):
-            change = column.distance / deviation
-    else:
-        target = TargetSums(summary, column)
-        if target.total == 0:
-            return 0.0
-        change = target.change(mixed("even hybrid", column.densities()))
-        change = change / np.sqrt(target.total / column.rows.sum())
-    present = summary.weight / (summary.weight + sum(summary.special_weights))
-    share = present * column.between_weight / column.weight.sum()
-    return float((np.cbrt(share) * np.cbrt(change) ** 2).sum())
+    if average_bins is not None:
+        if total_bins is not None:
+            raise ValueError(
+                f"total_bins={total_bins!r} and average_bins={average_bins!r} contradict each other: give one of them"
+            )
+        is_number = isinstance(average_bins, int | float | np.integer | np.floating)
+        if not is_number or isinstance(average_bins, bool) or not MIN_BINS <= average_bins <= MAX_BINS:
+            raise ValueError(f"average_bins must be a number from {MIN_BINS} to {MAX_BINS}, got {average_bins!r}")
+        return max(int(average_bins * n_columns), MIN_BINS * n_columns + taken)
+    if total_bins is None or (isinstance(total_bins, str) and total_bins == "auto"):
+        return total_bins
+    is_whole = isinstance(total_bins, int | np.integer) and not isinstance(total_bins, bool)
+    if not is_whole or total_bins < MIN_BINS * n_columns + taken:
+        also = f" and {taken}{taken_for}" if taken else ""
+        raise ValueError(
+            f'total_bins must be "auto", or a whole number, at least {MIN_BINS} for each of {n_columns} columns{also}, '
+            f"got {total_bins!r}"
+        )
+    return int(total_bins)
 
 
 def distinct_bins(summary: ColumnSummary, max_bins: int) -> int:
-    """Return the number of bins that a column can use, of those that it may have."""
+    """Return the number of bins that a column can use, of so many."""
     return max(min(max_bins, summary.n_cells) if summary.is_exact else max_bins, MIN_BINS)
 
 
-def allocate_bins(total: int, most: Sequence[int], bin_values: Sequence[float]) -> list[int]:
-    """Return how many bins each column gets of a total: half of them evenly, half by value, to each what it can use.
+def allocate_bins(total: int, most: Sequence[int], shares: Sequence[float] | Floats) -> list[int]:
+    """Return how many bins each column gets of a total: in proportion to its share, at most what it can use.
 
-    >>> allocate_bins(100, [255, 255, 10], [3.0, 1.0, 1.0])
-    [57, 33, 10]
+    >>> allocate_bins(100, [255, 255, 10], [0.6, 0.2, 0.2])
+    [68, 22, 10]
     """
-    checked_total(total, len(most))
-    limit, value_of = np.array(most, np.float64), np.array(bin_values)
+    limit, share = np.array(most, np.float64), np.array(shares, np.float64)
     if limit.sum() <= total:
         return list(most)
-    share = np.full(len(most), 1 / len(most))
-    if value_of.sum() > 0:
-        share = (share + value_of / value_of.sum()) / 2
-    low, high = 0.0, float((limit / share).max())  # of how much the shares are of, where each gets what it can use
+    low, high = 0.0, float((limit / share).max())  # the scale of the shares, and one where each gets what it can use
     for _ in range(100):
         middle = (low + high) / 2
         fits = np.clip(middle * share, MIN_BINS, limit).sum() <= total
@@ -68,13 +102,81 @@ def allocate_bins(total: int, most: Sequence[int], bin_values: Sequence[float]) 
     return [int(n) for n in whole]
 
 
-def checked_total(total: int, n_columns: int, taken: int = 0, taken_for: str = "") -> int:
-    """Return a total of bins that has some for each column, besides those that are taken."""
-    is_whole = isinstance(total, int | np.integer) and not isinstance(total, bool)
-    if not is_whole or total < MIN_BINS * n_columns + taken:
-        also = f" and {taken}{taken_for}" if taken else ""
-        raise ValueError(
-            f"total_bins must be a whole number, at least {MIN_BINS} for each of {n_columns} columns{also}, "
-            f"got {total!r}"
-        )
-    return total
+def shares_by_spread(summaries: Sequence[ColumnSummary]) -> Floats:
+    """Return the columns' shares of bins without a target: by how finely their values are spread."""
+    return _with_some_for_all([_spread(summary) for summary in summaries])
+
+
+def _spread(summary: ColumnSummary) -> float:
+    """Return the sum of the cube roots of what k-means loses between neighbouring values, in standard deviations."""
+    if len(summary.points.weight) < 2:
+        return 0.0
+    column = Points(summary)
+    with np.errstate(over="ignore"):
+        distance = column.distance / (float(np.sqrt(summary.variance)) or 1.0)
+    present = summary.weight / (summary.weight + sum(summary.special_weights))
+    share = present * column.between_weight / column.weight.sum()
+    return float((np.cbrt(share) * np.cbrt(distance) ** 2).sum())
+
+
+def shares_by_target(sample: RowSample) -> Shares:
+    """Return the columns' shares of bins: by the splits of a pilot."""
+    sample = sample.first(int(np.clip(sample.n_different / _ROWS_OF_ALL, _FEWEST_ROWS, MAX_ROWS)))
+    weights = sample.moments[:, 0]
+    targets = sample.moments[:, 1:-1] / weights[:, None]
+    largest = np.abs(targets).max(initial=0.0) or 1.0
+    targets = targets / largest
+    weights = weights / weights.max(initial=0.0) if len(weights) else weights
+    worth = np.zeros(len(sample.values))
+    if len(sample):
+        columns, gains, _ = _pilot(sample.values, targets, weights)
+        worth = np.bincount(columns.astype(np.intp), np.cbrt(gains), minlength=len(worth))
+    return Shares(_with_some_for_all(worth), sample, targets, weights)
+
+
+def enough_bins(shares: Shares, codes: Floats) -> int:
+    """Return how many bins in all are enough: more of them would hardly lessen the error.
+
+    Two pilots learn from two thirds of the rows: one from the values, the other from their codes with few bins. By how
+    much more the second errs on the other rows tells how much finer bins must be.
+
+    Parameters
+    ----------
+    shares : Shares
+    codes : array of shape (columns, rows)
+        The numbers of the bins that hold the sample's values; NaN for missing ones.
+    """
+    sample, targets, weights = shares.sample, shares.targets, shares.weights
+    held = sample.keys % np.uint64(_HELD) == 0
+    growing = np.where(held, 0.0, weights)
+    errors = []
+    for values in (sample.values, codes):
+        _, _, left = _pilot(values, targets, growing)
+        errors.append(float((weights * held * np.square(left).sum(axis=1)).sum()))
+    fine, coarse = errors
+    mean = (targets * growing[:, None]).sum(axis=0) / growing.sum() if growing.any() else 0.0
+    unexplained = float((weights * held * np.square(targets - mean).sum(axis=1)).sum())
+    n_columns = len(sample.values)
+    if not min(fine, coarse) < unexplained:
+        return _UNKNOWN * n_columns
+    lost = (coarse - fine) / fine if fine > 0 else np.inf
+    average = _COARSE * (max(lost, 0.0) / _ENOUGH) ** (1 / _DECAY)
+    return round(float(np.clip(average, _FEWEST, _MOST)) * n_columns)
+
+
+def coarse_bins(n_columns: int) -> int:
+    """Return the total with which `enough_bins` sees what bins cost."""
+    return _COARSE * n_columns
+
+
+def _pilot(values: Floats, targets: Floats, weights: Floats) -> tuple[np.ndarray, Floats, Floats]:
+    """Return the columns of the splits of a small boosted model, their gains, and what is left of the targets."""
+    least = max(_LEAST_SHARE, _LEAST_ROWS / len(weights)) * float(weights.sum())
+    return _core.pilot(values, targets, weights, _TREES, _LEAVES, _RATE, least)
+
+
+def _with_some_for_all(worth: Sequence[float] | Floats) -> Floats:
+    """Return the shares of columns: a part evenly, the rest by their worth."""
+    worth = np.array(worth, np.float64)
+    evenly = np.full(len(worth), 1 / max(len(worth), 1))
+    return _EVENLY * evenly + (1 - _EVENLY) * worth / worth.sum() if worth.sum() > 0 else evenly
