@@ -81,7 +81,7 @@ def checked_target(target: ArrayLike, n_rows: int, name: str) -> Targets:
     if values.dtype == bool:
         return np.ascontiguousarray(values)
     if values.dtype.kind in "mM":
-        raise ValueError("the target holds dates or durations: make them numbers, e.g. days since the first")
+        raise ValueError(f"{name}: the target holds dates or durations: make them numbers, e.g. days since the first")
     if values.dtype.kind in "OSUT":
         raise TypeError(
             f"{name} must hold numbers, got dtype {values.dtype}: of classes, give whether a row is of each, as "
