@@ -47,7 +47,7 @@ check: $(VENV)/.installed lint  ## before a commit: the linters and the fast tes
 # Old libraries warn of newer ones beside them: their warnings are no errors here.
 test-oldest: $(VENV)-oldest/.installed  ## the adapters with the oldest versions of the libraries
 	OMP_NUM_THREADS=1 $(VENV)-oldest/bin/python -m pytest -q -n auto --dist loadfile -o filterwarnings= -W ignore tests/sources \
-	    tests/adapters tests/lightgbm tests/xgboost tests/test_catboost*.py tests/test_sklearn.py tests/test_cache.py \
+	    tests/adapters tests/lightgbm tests/xgboost tests/test_catboost*.py tests/test_sklearn.py tests/test_cache.py tests/test_transformer.py \
 	    tests/comparison tests/reporting/test_facts.py
 
 peers: $(VENV)/.installed  ## the libraries' own tests, with our classes in the place of theirs

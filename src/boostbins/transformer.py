@@ -14,9 +14,16 @@ from boostbins.methods import Method, needs_target
 
 try:
     from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-    from sklearn.utils.validation import check_is_fitted, validate_data
+    from sklearn.utils.validation import check_is_fitted
 except ImportError as error:
-    raise ImportError("Binner needs scikit-learn 1.6 or later: pip install 'boostbins[sklearn]'") from error
+    raise ImportError("Binner needs scikit-learn: pip install 'boostbins[sklearn]'") from error
+try:
+    from sklearn.utils.validation import validate_data
+except ImportError:  # before scikit-learn 1.6, where it is a method, and tags are a dict
+
+    def validate_data(estimator: Any, X: Any, *, ensure_all_finite: str, **options: Any) -> Any:
+        """Return X as an array, and note or check the names of its columns."""
+        return estimator._validate_data(X, force_all_finite=ensure_all_finite, **options)
 
 
 class Binner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -117,6 +124,9 @@ class Binner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             ensure_all_finite="allow-nan",
             ensure_min_samples=1,
         )
+
+    def _more_tags(self) -> dict[str, Any]:
+        return {"allow_nan": True, "preserves_dtype": []}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

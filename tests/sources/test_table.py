@@ -204,7 +204,7 @@ def test_decimals_are_the_nearest_numbers_in_every_frame():
     kind = pa.decimal128(30, 7)
     frames = [
         pa.table({"x": pa.array(values, kind)}),
-        pl.DataFrame({"x": pl.Series(values, dtype=pl.Decimal(30, 7))}),
+        pl.from_arrow(pa.table({"x": pa.array(values, kind)})),
         pd.DataFrame({"x": pd.array(values, dtype=pd.ArrowDtype(kind))}),
     ]
     for frame in frames:

@@ -1,4 +1,4 @@
-"""Dates and durations are seconds, from every kind of table."""
+"""What is accepted as numbers; dates and durations are seconds, from every kind of table."""
 
 from __future__ import annotations
 
@@ -12,6 +12,15 @@ import pytest
 
 from boostbins import Bins, TableSummary, fit_bins, summarize
 from boostbins.sources.reading import read_files
+from boostbins.sources.values import (
+    checked_target,
+    checked_weight,
+    class_targets,
+    is_missing,
+    numbered_classes,
+    numeric_column,
+    positive_weight,
+)
 
 DAYS = np.array(["2024-01-01", "2024-01-03", "NaT", "2024-02-29"], "datetime64[D]")
 
@@ -90,3 +99,68 @@ def test_units_are_kept():
     summary = summarize({"t": DAYS}, dates_as_numbers=True)
     for copy in (TableSummary.from_bytes(summary.to_bytes()), pickle.loads(pickle.dumps(summary)), summary + summary):
         assert fit_bins(copy).units == {"t": "seconds since 1970"}
+
+
+@pytest.mark.parametrize("dtype", ["?", "i1", "u8", "f2", "f4", "f8", ">f8", ">i2", np.longdouble])
+def test_columns_become_what_the_kernels_read(dtype):
+    values = np.array([0, 1, 1], dtype)
+    found = numeric_column(values)
+    assert found.dtype.char in "?bhilqBHILQfd"
+    assert found.dtype.isnative
+    np.testing.assert_array_equal(found.astype(float), [0, 1, 1])
+
+
+def test_a_column_is_only_copied_where_it_must_be():
+    matrix = np.zeros((4, 3))
+    assert np.shares_memory(numeric_column(matrix[::2, 1]), matrix)
+    packed = np.zeros(3, np.dtype([("flag", "?"), ("x", "f8")]))
+    assert numeric_column(packed["x"]).strides == (8,)
+    np.testing.assert_array_equal(numeric_column(np.ma.masked_equal([1, 2], 2)), [1, np.nan])
+
+
+@pytest.mark.parametrize(
+    ("column", "error", "message"),
+    [
+        ([["a"]], ValueError, r"one dimension, got shape \(1, 1\)"),
+        (["a"], TypeError, "must hold numbers, got dtype <U1"),
+        ([1j], TypeError, "must hold numbers, got dtype complex128"),
+    ],
+)
+def test_what_is_no_column_is_named(column, error, message):
+    with pytest.raises(error, match=message):
+        numeric_column(column)
+
+
+@pytest.mark.parametrize(
+    ("check", "values", "message"),
+    [
+        (checked_weight, [1.0, -1.0], "w must be finite and not negative, got -1.0"),
+        (checked_weight, [1.0, np.nan], "w must be finite and not negative, got nan"),
+        (checked_weight, [1e308, 1e308], "w adds up to infinity: divide it by its maximum"),
+        (checked_weight, [1.0], r"one entry per row, shape \(2,\), got \(1,\)"),
+        (positive_weight, [0.0, 0.0], "w is zero for every row: give some row a positive weight"),
+        (checked_target, [1.0, np.inf], "w must be finite, got inf"),
+        (checked_target, [1e200, 1.0], "w has squares that add up to infinity"),
+        (checked_target, np.zeros((2, 17)), "w must have 1 to 16 numbers per row, got 17"),
+        (checked_target, np.array(["2020", "2021"], "datetime64[Y]"), "w: the target holds dates"),
+    ],
+)
+def test_numbers_per_row_are_checked(check, values, message):
+    with pytest.raises(ValueError, match=message):
+        check(values, 2, "w")
+
+
+def test_classes_beyond_the_last_share_a_target():
+    labels = np.repeat([f"{i:02}" for i in range(20)], 2)
+    targets = class_targets(labels, "y")
+    assert targets.shape == (40, 16)
+    assert targets.sum(axis=1).tolist() == [1] * 40
+    assert targets.sum(axis=0).tolist() == [2] * 15 + [10]
+    np.testing.assert_array_equal(numbered_classes(np.array([0.0, 1.0]), 2, "y"), [[False], [True]])
+    with pytest.raises(ValueError, match="whole numbers from 0 to 2, got 1.5"):
+        numbered_classes(np.array([1.5]), 3, "y")
+
+
+def test_what_is_missing_among_objects():
+    assert all(map(is_missing, [None, float("nan"), pd.NA, pd.NaT, np.float32("nan")]))
+    assert not any(map(is_missing, [0, "", False, np.array([np.nan])]))

@@ -13,7 +13,7 @@ from boostbins.cache import BinCache, cached_bins
 from boostbins.fit import fit_summary, fit_table
 from boostbins.methods import MAX_BINS, MIN_BINS, Method, method_named, needs_target
 from boostbins.sources.table import Table
-from boostbins.sources.values import MAX_TARGETS, Floats, Targets, checked_weight, numbered_classes, numbers_or_classes
+from boostbins.sources.values import MAX_TARGETS, Floats, Targets, numbered_classes, numbers_or_classes, positive_weight
 from boostbins.summary.table import TableSummary
 
 
@@ -162,8 +162,8 @@ def check_budgets(budgets: Sequence[int], limit: str) -> None:
             )
 
 
-def _weight_that_counts(weight: Any, n_rows: int) -> Floats | None:
-    """Return the rows' weights for the binning, from any form that a library takes: none, if all are zero.
+def _weight_that_counts(weight: Any, n_rows: int) -> Floats:
+    """Return the rows' weights for the binning, from any form that a library takes.
 
     Some train on negative weights too; in the binning these count as zero.
     """
@@ -171,10 +171,9 @@ def _weight_that_counts(weight: Any, n_rows: int) -> Floats | None:
     array = array.astype(np.float64) if array.dtype == object else array
     array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
     try:
-        counted = checked_weight(np.maximum(array, 0), n_rows, "sample_weight")
+        return positive_weight(np.maximum(array, 0), n_rows, "sample_weight")
     except ValueError as error:
         raise ValueError(f"{error}, or give bin_method=None") from None
-    return counted if counted.any() else None
 
 
 def _ready_bins(

@@ -98,8 +98,9 @@ def _source(options: argparse.Namespace) -> tuple[Any, list[str] | None]:
     assert stream is not None
     names = list(stream.names or ())
     per_row = {"--weight": options.weight, "--target": options.target}
-    for name in options.without or ():
-        check_column(name, names, "--without")
+    for option, named in {"--without": options.without, "--columns": options.columns}.items():
+        for name in named or ():
+            check_column(name, names, option)
     without = set(options.without or ())
     chosen = [name for name in Request(options.columns, per_row).chosen(names) if name not in without]
     if not chosen:

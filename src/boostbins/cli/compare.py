@@ -10,6 +10,7 @@ from boostbins._atomic import check_writable, table_writer
 from boostbins.cli.console import Screen, describe
 from boostbins.comparison.trainers import TRAINERS, chosen_trainer
 from boostbins.sources.reading import check_output, read_files, title_of
+from boostbins.sources.request import check_column
 
 if TYPE_CHECKING:
     from boostbins.comparison.result import Comparison
@@ -64,7 +65,7 @@ def run_compare(options: argparse.Namespace, screen: Screen) -> int:
     chosen_trainer(options.library)
     if options.html:
         check_output(options.html, options.data)
-    table = read_files(options.data)
+    table = _read(options)
     with screen.progress("training") as progress:
         result = compare(
             table,
@@ -96,7 +97,7 @@ def run_report(options: argparse.Namespace, screen: Screen) -> int:
     from boostbins.reporting import report
 
     check_output(options.html, options.data)
-    table = read_files(options.data)
+    table = _read(options)
     with screen.progress("columns") as progress:
         found = report(
             table,
@@ -122,6 +123,15 @@ def run_report(options: argparse.Namespace, screen: Screen) -> int:
     screen.note(f"page: {Path(options.html).absolute()}")
     screen.print_json(found.to_dict())
     return 0
+
+
+def _read(options: argparse.Namespace) -> Any:
+    """Return the table in the files; the columns that options name must be there."""
+    table = read_files(options.data)
+    for option, name in {"--target": options.target, "--weight": options.weight}.items():
+        if name is not None:
+            check_column(name, table.column_names, option)
+    return table
 
 
 # ---- what they print

@@ -140,7 +140,7 @@ class Screen:
             def tell(done: int, total: int, now: str) -> None:
                 if self.is_interrupted:
                     raise KeyboardInterrupt
-                index = visible(now[-40:] if unit > 1 else now[:40])
-                shown.update(task, completed=done // unit, total=-(-total // unit), now=index)
+                where = visible(now[-40:] if unit > 1 else now[:40])
+                shown.update(task, completed=done // unit, total=-(-total // unit), now=where)
 
             yield tell

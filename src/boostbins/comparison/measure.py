@@ -125,7 +125,7 @@ def compare(
         raise ValueError("there is no numeric column: nothing to bin")
     if len(frame) < MIN_ROWS:
         raise ValueError(f"there are {len(frame)} rows, and to compare methods takes at least {MIN_ROWS}")
-    labels, kind = _checked_target(target_values(target, len(frame)), task, notes)
+    labels, kind = _checked_target(target_values(target, len(frame), "y"), task, notes)
     weights = None if weight is None else positive_weight(weight, len(frame), "sample_weight")
     if max_rows is not None and max_rows < len(frame):
         rows = np.sort(np.random.default_rng(random_state).permutation(len(frame))[:max_rows])

@@ -35,6 +35,7 @@ from boostbins.lightgbm.text_files import COLUMN_PARAMETERS, categorical_in_text
 from boostbins.methods import needs_target
 from boostbins.sources.stream import Stream
 from boostbins.sources.table import Table, dense, is_sparse, with_missing
+from boostbins.sources.values import check_none_missing
 from boostbins.summary.ranges import Ranges, ranges_of, ranges_of_summary
 
 _ENOUGH = 1000  # rows, to see what share a bin has
@@ -360,6 +361,8 @@ class Dataset(lgb.Dataset):
         cuts, found = self._cuts_of_rows(rows, settings) if given is None else (None, rows.look())
         with self._changed():
             for name, values in found.numbers.items():
+                if name == "label":
+                    check_none_missing(int(np.isnan(values).sum()), name)
                 if np.isnan(values).any():
                     raise ValueError(f"{name} has {np.isnan(values).sum():,} missing values: remove those rows")
                 setattr(self, name, values.astype(np.float32) if name == "label" else values)

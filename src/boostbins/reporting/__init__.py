@@ -324,7 +324,7 @@ def report(
     weight = None if sample_weight is None else positive_weight(sample_weight, table.n_rows, "sample_weight")
     targets, meaning, shown = None, None, 0
     if y is not None:
-        targets, meaning, shown = _target_numbers(target_values(y, table.n_rows), target)
+        targets, meaning, shown = _target_numbers(target_values(y, table.n_rows, "y"), target)
     elif "auto" in found and looks_at_target(found["auto"]):
         notes.append("there is no target, without which auto is hybrid")
         if "hybrid" in found:

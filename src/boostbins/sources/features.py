@@ -27,17 +27,17 @@ def _texts(series: Any) -> NDArray[Any]:
     return np.array([*values, None], object)[:-1]  # whatever they are, one dimension
 
 
-def target_values(y: Any, n_rows: int) -> NDArray[Any]:
+def target_values(y: Any, n_rows: int, name: str) -> NDArray[Any]:
     """Return a target as an array of numbers, or of objects that are no numbers; none of them missing."""
     values = np.asarray(y)
     if values.shape != (n_rows,):
-        raise ValueError(f"the target must have one entry per row, shape ({n_rows},), got {values.shape}")
+        raise ValueError(f"{name}: the target must have one entry per row, shape ({n_rows},), got {values.shape}")
     if values.dtype.kind == "f":
-        check_none_missing(int(np.isnan(values).sum()))
+        check_none_missing(int(np.isnan(values).sum()), name)
     elif values.dtype.kind in "mM":
-        raise ValueError("the target holds dates or durations: make them numbers, e.g. days since the first")
+        raise ValueError(f"{name}: the target holds dates or durations: make them numbers, e.g. days since the first")
     elif values.dtype == object:
-        check_none_missing(sum(is_missing(value) for value in values))
+        check_none_missing(sum(is_missing(value) for value in values), name)
         if all(isinstance(value, numbers.Number) and not isinstance(value, bool | np.bool_) for value in values):
             return values.astype(np.float64)
     return values

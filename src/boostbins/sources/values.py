@@ -81,7 +81,7 @@ def checked_target(target: ArrayLike, n_rows: int, name: str) -> Targets:
     if values.dtype == bool:
         return np.ascontiguousarray(values)
     if values.dtype.kind in "mM":
-        raise ValueError("the target holds dates or durations: make them numbers, e.g. days since the first")
+        raise ValueError(f"{name}: the target holds dates or durations: make them numbers, e.g. days since the first")
     if values.dtype.kind in "OSUT":
         raise TypeError(
             f"{name} must hold numbers, got dtype {values.dtype}: of classes, give whether a row is of each, as "
@@ -97,13 +97,13 @@ def checked_target(target: ArrayLike, n_rows: int, name: str) -> Targets:
     return numbers
 
 
-def check_none_missing(n_missing: int, name: str = "") -> None:
+def check_none_missing(n_missing: int, name: str) -> None:
     """Refuse a target with missing values; `name` is the argument that it was given as."""
     if n_missing:
         what = "a missing value: remove that row, or fill it in"
         if n_missing > 1:
             what = f"{n_missing:,} missing values: remove those rows, or fill them in"
-        raise ValueError(f"{name and name + ': '}the target has {what}")
+        raise ValueError(f"{name}: the target has {what}")
 
 
 def numbers_or_classes(target: ArrayLike, n_rows: int, name: str) -> Targets:
