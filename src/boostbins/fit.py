@@ -14,9 +14,9 @@ from boostbins.bins import Bins
 from boostbins.methods import DEFAULT_BINS, MAX_BINS, MIN_BINS, Method, find_chosen, looks_at_target, method_named
 from boostbins.methods.budget import (
     MAX_SHARED_BINS,
+    Total,
     TotalBins,
     allocate_bins,
-    checked_total,
     coarse_bins,
     distinct_bins,
     enough_bins,
@@ -100,12 +100,11 @@ def fit_bins(
     Bins(income: 63)
     """
     find = method_named(method)
-    shared = total_bins is not None or average_bins is not None
-    max_bins = default_bins(shared) if max_bins is None else max_bins
+    total = Total(total_bins, average_bins)
+    max_bins = default_bins(total) if max_bins is None else max_bins
 
     def fit(summary: TableSummary) -> Bins:
-        total = checked_total(total_bins, average_bins, len(summary))
-        return fit_summary(summary, find, max_bins, total=total, exact=exact, n_threads=n_threads)
+        return fit_summary(summary, find, max_bins, total=total.of(len(summary)), exact=exact, n_threads=n_threads)
 
     per_row = {"sample_weight": sample_weight, "y": y}
     if isinstance(X, TableSummary):
@@ -119,8 +118,8 @@ def fit_bins(
         def max_cells(names: Sequence[str]) -> int | None:
             return None if exact else max(map(cells_for, checked_max_bins(max_bins, names)))
 
-        of_target = OfTarget(sums=looks_at_target(find), rows=shared)
-        return fit(_summarized(rows, replace(request, texts=()), max_cells, of_target, n_threads, progress))
+        kept = of_target(find, total)
+        return fit(_summarized(rows, replace(request, texts=()), max_cells, kept, n_threads, progress))
     table, weight, target = rows.table, rows.per_row.get("sample_weight"), rows.per_row.get("y")
     check_some(table.names, request)
     return fit_table(
@@ -129,7 +128,7 @@ def fit_bins(
         checked_max_bins(max_bins, table.names),
         None if weight is None else positive_weight(weight, table.n_rows, "sample_weight"),
         None if target is None else numbers_or_classes(target, table.n_rows, "y"),
-        total=checked_total(total_bins, average_bins, len(table)),
+        total=total.of(len(table)),
         exact=exact,
         n_threads=n_threads,
     )
@@ -187,7 +186,7 @@ def _summarized(
     stream: Stream,
     request: Request,
     max_cells: Callable[[Sequence[str]], int | None],
-    of_target: OfTarget,
+    kept: OfTarget,
     n_threads: int | None,
     progress: Progress | None,
 ) -> TableSummary:
@@ -195,13 +194,13 @@ def _summarized(
     while True:
         try:
             # The sample of rows needs all columns of a batch at once.
-            by_column = not (of_target.rows and request.per_row.get("y") is not None)
+            by_column = not (kept.rows and request.per_row.get("y") is not None)
             names, batches = peeked(stream.batches(request, by_column=by_column))
             check_some(names, request)
             return summarize_stream(
                 batches,
                 max_cells=max_cells(names),
-                of_target=of_target,
+                of_target=kept,
                 n_threads=n_threads,
                 progress=progress,
                 size=stream.size,
@@ -318,9 +317,14 @@ def _shared(
     return allocate_bins(total, most, shares.of_columns)
 
 
-def default_bins(shared: bool) -> int:
-    """Return how many bins a column may have, where nothing is said: more, where they are shared."""
-    return MAX_SHARED_BINS if shared else DEFAULT_BINS
+def of_target(method: Any, total: Total) -> OfTarget:
+    """Return what a summary must keep of the target, for a method and a total of bins."""
+    return OfTarget(sums=looks_at_target(method), rows=bool(total))
+
+
+def default_bins(total: Total, usual: int = DEFAULT_BINS) -> int:
+    """Return how many bins a column may have where nothing is said: more than usual, where columns share a total."""
+    return MAX_SHARED_BINS if total else usual
 
 
 def cells_for(max_bins: int) -> int:

@@ -14,13 +14,14 @@ from boostbins.adapters.library import Library
 from boostbins.bins import Bins
 from boostbins.cache import BinCache
 from boostbins.methods import Method, method_named
+from boostbins.methods.budget import Total, TotalBins
 
 BinMethod: TypeAlias = str | Method | Bins | None
 
 
 # ---- the parameters
 
-BINNING_PARAMS = ("bin_method", "bin_cache", "total_bins")
+BINNING_PARAMS = ("bin_method", "bin_cache", "total_bins", "average_bins")
 
 
 class Default(str):
@@ -69,8 +70,11 @@ _PARAMETERS = """
         "auto", "hybrid", "kmeans", "optimal", "quantile", "uniform", a function ``(summary, max_bins) -> cuts``, ready
         bins, or None for the library's own. One that is given is used, or refused where the library cannot take cuts;
         the default gives way there, with a warning.{cache}
-    total_bins : int, optional
-        At most this many bins in all columns together, shared by what they gain; see `fit_bins`.
+    total_bins : int or "auto", optional
+        At most this many bins in all columns together: many for those that the target needs finely, few for others;
+        "auto" for as many as are enough. See `fit_bins`.
+    average_bins : int, optional
+        `total_bins` as an average per column.
     **others
         The library's own; {budget}.
 
@@ -91,7 +95,7 @@ def with_binning_params(budget: str, *, cached: bool = True, **more: Any) -> Cal
 
     `budget` says in the documentation what limits the number of bins; `cached` is whether there is a bin_cache.
     """
-    own = {"bin_method": DEFAULT, **({"bin_cache": None} if cached else {}), "total_bins": None, **more}
+    own = {"bin_method": DEFAULT, **({"bin_cache": None} if cached else {}), "total_bins": None, "average_bins": None, **more}
 
     def decorated(cls: Any) -> type:
         cls._native_class = next(base for base in cls.__bases__ if not base.__module__.startswith("boostbins"))
@@ -153,8 +157,13 @@ class BinningMixin:
     _own_parameters: Mapping[str, Any]
     bin_method: BinMethod
     bin_cache: BinCache = None
-    total_bins: int | None = None
+    total_bins: TotalBins = None
+    average_bins: float | None = None
     bins_: Bins
+
+    @property
+    def _total(self) -> Total:
+        return Total(self.total_bins, self.average_bins)
 
     def _begin_fit(self, obstacle: str = "") -> bool:
         """Check our parameters, forget an earlier fit's bins, and return whether the cuts are to be ours."""

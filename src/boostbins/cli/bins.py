@@ -16,6 +16,7 @@ from boostbins.bins import Bins
 from boostbins.cli.console import Screen, describe
 from boostbins.fit import fit_bins, summarize
 from boostbins.methods import needs_target
+from boostbins.methods.budget import Total
 from boostbins.methods.choice import Choice
 from boostbins.sources.features import notes_on
 from boostbins.sources.files import as_table
@@ -32,7 +33,7 @@ def run_fit(options: argparse.Namespace, screen: Screen) -> int:
     """Find bins, and write them to a file."""
     check_output(options.output, options.data)
     source, columns = _source(options)
-    y = options.target if needs_target(options.method, options.total_bins) else None
+    y = options.target if needs_target(options.method, Total(options.total_bins, options.average_bins)) else None
     notes = []
     if options.method == "auto" and y is None and not _has_target(source):
         notes.append(f"auto looks at the target, and there is none: it does as hybrid ({_how(source)} --target COLUMN)")
@@ -47,6 +48,7 @@ def run_fit(options: argparse.Namespace, screen: Screen) -> int:
             y=y,
             columns=columns,
             total_bins=options.total_bins,
+            average_bins=options.average_bins,
             exact=options.exact,
             non_numeric="skip",
             dates_as_numbers=True,

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 _SET_ELSEWHERE = {
     "bin_method": "it is set by methods",
     "bin_cache": "each fit finds its own bins, and its time is measured",
-    "total_bins": "the methods are compared with the same limit for each column, max_bins",
+    **dict.fromkeys(
+        ("total_bins", "average_bins"), "the methods are compared with the same limit for each column, max_bins"
+    ),
     **dict.fromkeys(("max_bin", "max_bins", "border_count"), "it is set by max_bins"),
 }
 

@@ -105,9 +105,9 @@ def looks_at_target(method: Any) -> bool:
     return any(getattr(f, "supervised", False) for f in (function, getattr(function, "func", None)))
 
 
-def needs_target(method: Any, shared: bool) -> bool:
+def needs_target(method: Any, total: Any) -> bool:
     """Return whether cuts depend on the target: by the method, or because columns share a total of bins."""
-    return shared or looks_at_target(method)
+    return bool(total) or looks_at_target(method)
 
 
 def find_cuts(summary: ColumnSummary, method: Method, max_bins: int) -> Floats:

@@ -10,6 +10,7 @@ other columns is seen; noise gets next to nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -34,7 +35,7 @@ _EVENLY = 0.1  # of the shares: a pilot does not see all
 _COARSE = 8  # bins per column on average, with which a second pilot has to do
 _ENOUGH = 0.003  # of the error that is left may be due to bins
 _DECAY = 1.3  # what is due to bins falls with their number to this power: 1 for steps, 2 for what is smooth
-_FEWEST, _MOST, _UNKNOWN = 16, 255, 127  # bins per column on average: at least, at most, and where nothing is learnt
+_FEWEST, _MOST, _UNKNOWN = 32, 255, 127  # bins per column on average: at least, at most, and where nothing is learnt
 _HELD = 3  # of how many rows one is held back
 
 
@@ -47,32 +48,38 @@ class Shares(NamedTuple):
     weights: Floats
 
 
-def checked_total(
-    total_bins: TotalBins, average_bins: float | None, n_columns: int, taken: int = 0, taken_for: str = ""
-) -> TotalBins:
-    """Return the total that is asked for, of which some are taken, as a number or "auto"; None, if none is.
+@dataclass(frozen=True)
+class Total:
+    """How many bins are asked for in all columns together: as a number, an average per column, or as are enough."""
 
-    At least two bins are left for each column.
-    """
-    if average_bins is not None:
-        if total_bins is not None:
+    total_bins: TotalBins = None
+    average_bins: float | None = None
+
+    def __bool__(self) -> bool:
+        return self.total_bins is not None or self.average_bins is not None
+
+    def of(self, n_columns: int, taken: int = 0, taken_for: str = "") -> TotalBins:
+        """Return what is left of the total for so many columns, when some are taken; at least two for each."""
+        total, average = self.total_bins, self.average_bins
+        if average is not None:
+            if total is not None:
+                raise ValueError(
+                    f"total_bins={total!r} and average_bins={average!r} contradict each other: give one of them"
+                )
+            is_number = isinstance(average, int | float | np.integer | np.floating) and not isinstance(average, bool)
+            if not is_number or not MIN_BINS <= average <= MAX_BINS:
+                raise ValueError(f"average_bins must be a number from {MIN_BINS} to {MAX_BINS}, got {average!r}")
+            return max(int(average * n_columns) - taken, MIN_BINS * n_columns)
+        if total is None or (isinstance(total, str) and total == "auto"):
+            return total
+        is_whole = isinstance(total, int | np.integer) and not isinstance(total, bool)
+        if not is_whole or total < MIN_BINS * n_columns + taken:
+            also = f" and {taken}{taken_for}" if taken else ""
             raise ValueError(
-                f"total_bins={total_bins!r} and average_bins={average_bins!r} contradict each other: give one of them"
+                f'total_bins must be "auto", or a whole number, at least {MIN_BINS} for each of {n_columns} '
+                f"columns{also}, got {total!r}"
             )
-        is_number = isinstance(average_bins, int | float | np.integer | np.floating)
-        if not is_number or isinstance(average_bins, bool) or not MIN_BINS <= average_bins <= MAX_BINS:
-            raise ValueError(f"average_bins must be a number from {MIN_BINS} to {MAX_BINS}, got {average_bins!r}")
-        return max(int(average_bins * n_columns), MIN_BINS * n_columns + taken)
-    if total_bins is None or (isinstance(total_bins, str) and total_bins == "auto"):
-        return total_bins
-    is_whole = isinstance(total_bins, int | np.integer) and not isinstance(total_bins, bool)
-    if not is_whole or total_bins < MIN_BINS * n_columns + taken:
-        also = f" and {taken}{taken_for}" if taken else ""
-        raise ValueError(
-            f'total_bins must be "auto", or a whole number, at least {MIN_BINS} for each of {n_columns} columns{also}, '
-            f"got {total_bins!r}"
-        )
-    return int(total_bins)
+        return int(total) - taken
 
 
 def distinct_bins(summary: ColumnSummary, max_bins: int) -> int:

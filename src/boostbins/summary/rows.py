@@ -17,7 +17,7 @@ from boostbins.sources.values import Floats, Targets
 MAX_ROWS = 8192
 """Different rows that a sample keeps."""
 
-_MAGIC = b"boostbins rows"
+MAGIC = b"boostbins rows"
 _VERSION = 1
 _HEADER = struct.Struct("<14sBQQQ")  # ..., rows, columns, moments
 _CRC = struct.Struct("<I")
@@ -112,7 +112,7 @@ class RowSample:
 
     def to_bytes(self) -> bytes:
         """Return the sample as bytes, for `from_bytes`."""
-        header = _HEADER.pack(_MAGIC, _VERSION, len(self), len(self.values), self.moments.shape[1])
+        header = _HEADER.pack(MAGIC, _VERSION, len(self), len(self.values), self.moments.shape[1])
         arrays = (self.keys.astype("<u8"), self.values.astype("<f8"), self.moments.astype("<f8"))
         body = header + b"".join(array.tobytes() for array in arrays)
         return body + _CRC.pack(zlib.crc32(body))
@@ -121,7 +121,7 @@ class RowSample:
     def from_bytes(cls, data: bytes) -> RowSample:
         """Return the sample that `to_bytes` wrote."""
         wrong = "these bytes are not a sample of rows of boostbins', or are damaged"
-        if len(data) < _HEADER.size + _CRC.size or not data.startswith(_MAGIC):
+        if len(data) < _HEADER.size + _CRC.size or not data.startswith(MAGIC):
             raise ValueError(wrong)
         _, version, n_rows, n_columns, n_moments = _HEADER.unpack_from(data)
         if version != _VERSION:

@@ -117,7 +117,9 @@ class TableSummary:
         for empty, whole in ((self, other), (other, self)):
             if empty.rows is None and empty.n_rows == 0:
                 return whole.rows if self.names == other.names else None
-        return self.rows + other.rows if self.rows and other.rows and self.names == other.names else None
+        if self.rows is None or other.rows is None or self.names != other.names:
+            return None
+        return self.rows + other.rows
 
     def of_columns(self, names: Sequence[str]) -> TableSummary:
         """Return the summaries of some columns, in this order."""
