@@ -59,7 +59,7 @@ def test_a_budget_per_column():
 
 
 @pytest.mark.parametrize(
-    "max_bins", [1, 0, -3, 70_000, 2.5, "many", True, None, [5], [5, 1], {"x0": 5}, {"x0": 5, "z": 5}]
+    "max_bins", [1, 0, -3, 70_000, 2.5, "many", True, [5], [5, 1], {"x0": 5}, {"x0": 5, "z": 5}]
 )
 def test_bad_budgets_are_refused(max_bins):
     with pytest.raises(ValueError, match="max_bins"):

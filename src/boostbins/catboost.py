@@ -42,7 +42,7 @@ from boostbins.adapters.requested import FLOAT32, requested_bins
 from boostbins.bins import Bins
 from boostbins.cache import BinCache
 from boostbins.fit import default_bins
-from boostbins.methods import MAX_BINS, Method
+from boostbins.methods import MAX_BINS
 from boostbins.methods.budget import Total, TotalBins
 from boostbins.sources.table import as_float32, is_sparse
 from boostbins.sources.values import Floats
@@ -171,7 +171,7 @@ def from_native(pool: cb.Pool) -> Bins:
 class _Asked(NamedTuple):
     """The bins that are asked for."""
 
-    method: str | Method | Bins
+    method: BinMethod
     cache: BinCache
     total: Total
 
@@ -340,6 +340,7 @@ def _borders(
     n_classes: int | None = None,
 ) -> _Borders:
     """Return the cuts for the numeric features of a pool."""
+    assert asked.method is not None
     border_count = _border_count(params, asked.total)
     nan_mode = params.get("nan_mode") or "Min"
     if nan_mode not in ("Min", "Max", "Forbidden"):

@@ -32,7 +32,14 @@ from boostbins.sources.values import Floats, Targets, checked_target, numbers_or
 from boostbins.summary.column import MAX_CELLS, ColumnSummary, checked_max_cells
 from boostbins.summary.rows import RowSample
 from boostbins.summary.stats import BinStats, bin_stats
-from boostbins.summary.table import OfTarget, TableSummary, summarize_column, summarize_stream, summarize_table
+from boostbins.summary.table import (
+    ALL_OF_TARGET,
+    OfTarget,
+    TableSummary,
+    summarize_column,
+    summarize_stream,
+    summarize_table,
+)
 
 
 def fit_bins(
@@ -118,8 +125,8 @@ def fit_bins(
         def max_cells(names: Sequence[str]) -> int | None:
             return None if exact else max(map(cells_for, checked_max_bins(max_bins, names)))
 
-        kept = of_target(find, total)
-        return fit(_summarized(rows, replace(request, texts=()), max_cells, kept, n_threads, progress))
+        needs = of_target(find, total)
+        return fit(_summarized(rows, replace(request, texts=()), max_cells, needs, n_threads, progress))
     table, weight, target = rows.table, rows.per_row.get("sample_weight"), rows.per_row.get("y")
     check_some(table.names, request)
     return fit_table(
@@ -171,7 +178,7 @@ def summarize(
     request = Request(columns, {"sample_weight": sample_weight, "y": y}, non_numeric, dates_as_numbers)
     rows = open_source(X, request)
     if isinstance(rows, Stream):
-        return _summarized(rows, request, lambda _: max_cells, OfTarget(), n_threads, progress)
+        return _summarized(rows, request, lambda _: max_cells, ALL_OF_TARGET, n_threads, progress)
     table, weight, target = rows.table, rows.per_row.get("sample_weight"), rows.per_row.get("y")
     return summarize_table(
         table,
@@ -186,7 +193,7 @@ def _summarized(
     stream: Stream,
     request: Request,
     max_cells: Callable[[Sequence[str]], int | None],
-    kept: OfTarget,
+    needs: OfTarget,
     n_threads: int | None,
     progress: Progress | None,
 ) -> TableSummary:
@@ -194,13 +201,13 @@ def _summarized(
     while True:
         try:
             # The sample of rows needs all columns of a batch at once.
-            by_column = not (kept.rows and request.per_row.get("y") is not None)
+            by_column = not (needs.rows and request.per_row.get("y") is not None)
             names, batches = peeked(stream.batches(request, by_column=by_column))
             check_some(names, request)
             return summarize_stream(
                 batches,
                 max_cells=max_cells(names),
-                of_target=kept,
+                of_target=needs,
                 n_threads=n_threads,
                 progress=progress,
                 size=stream.size,
@@ -361,7 +368,6 @@ def fit_table(
 
     `to_native` turns the cuts of a column into those that a library can use.
     """
-
     sums_of = target if looks_at_target(method) else None
 
     def summary_of(i: int) -> ColumnSummary:
@@ -369,6 +375,7 @@ def fit_table(
 
     threads = checked_threads(n_threads)
     threads = threads if table.n_rows >= WORTH_THREADS else 1
+
     def rows() -> RowSample | None:
         return None if target is None else RowSample.of(table, weight, target)
 

@@ -95,7 +95,13 @@ def with_binning_params(budget: str, *, cached: bool = True, **more: Any) -> Cal
 
     `budget` says in the documentation what limits the number of bins; `cached` is whether there is a bin_cache.
     """
-    own = {"bin_method": DEFAULT, **({"bin_cache": None} if cached else {}), "total_bins": None, "average_bins": None, **more}
+    own = {
+        "bin_method": DEFAULT,
+        **({"bin_cache": None} if cached else {}),
+        "total_bins": None,
+        "average_bins": None,
+        **more,
+    }
 
     def decorated(cls: Any) -> type:
         cls._native_class = next(base for base in cls.__bases__ if not base.__module__.startswith("boostbins"))

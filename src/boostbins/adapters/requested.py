@@ -135,9 +135,7 @@ def summarized_bins(
         return _ready_bins(bin_method, names, budgets, cut_format.to_native, limit)
     method = method_named(bin_method, "bin_method", " or Bins or None")
     check_budgets(budgets, limit)
-    return fit_summary(
-        summary, method, budgets, total=total, n_threads=n_threads, to_native=cut_format.to_native
-    )
+    return fit_summary(summary, method, budgets, total=total, n_threads=n_threads, to_native=cut_format.to_native)
 
 
 def target_of(label: Any, n_rows: int, n_classes: int | None = None) -> Targets | None:

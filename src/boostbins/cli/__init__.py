@@ -171,7 +171,9 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     fitting.add_argument("data", nargs="+", metavar="DATA", help=f"{_FILES}; or what summarize wrote")
     fitting.add_argument("--method", choices=list(METHODS), default="kmeans", help="default: kmeans")
-    fitting.add_argument("--target", metavar="COLUMN", help="what auto, --total-bins and --average-bins look at; it gets no bins")
+    fitting.add_argument(
+        "--target", metavar="COLUMN", help="what auto, --total-bins and --average-bins look at; it gets no bins"
+    )
     fitting.add_argument(
         "--max-bins", type=int, metavar="N", help="of a column; default: 255, or 4095 where columns share a total"
     )

@@ -20,7 +20,7 @@ from boostbins.sources.values import checked_target, checked_weight
 from boostbins.summary.column import MAX_CELLS, ColumnSummary
 from boostbins.summary.ranges import Ranges, ranges_of_summary
 from boostbins.summary.rows import RowSample
-from boostbins.summary.table import OfTarget, TableSummary, summarize_column
+from boostbins.summary.table import ALL_OF_TARGET, OfTarget, TableSummary, summarize_column
 
 _AT_ONCE = 8  # summaries that are added by one task
 _COLUMNS = 16  # that are added, and cut, by one task
@@ -105,7 +105,7 @@ def summarize(
     TableSummary(10 rows; x0: 1 distinct values)
     """
     parts = opened(X, Request(columns, {"sample_weight": sample_weight, "y": y}, non_numeric, dates_as_numbers))
-    return _fetched(parts, max_cells, client, OfTarget())
+    return _fetched(parts, max_cells, client, ALL_OF_TARGET)
 
 
 def requested_bins(
@@ -123,7 +123,7 @@ def requested_bins(
     assert bin_method is not None
     if not isinstance(bin_method, Bins):
         return _cut_on_cluster(parts, partial(cut, bin_method), cells_for(max_bin), client, kept)
-    summary = _side_by_side(computed(_summed(parts, None, OfTarget(), counted=False), client))
+    summary = _side_by_side(computed(_summed(parts, None, ALL_OF_TARGET, counted=False), client))
     names = parts.reader.names
     if parts.reader.dtypes is None and len(bin_method) == len(names):  # an array has no names of its own
         choices = [bin_method.choices.get(name) for name in bin_method.names]

@@ -63,7 +63,8 @@ class _Coded(BinningMixin):
         """Fit as LightGBM's own does; X is read twice, once for the cuts."""
         this: Any = self
         settings = Settings(
-            {key: value for key, value in this.get_params().items() if key not in (*BINNING_PARAMS, "client")}, self._total
+            {key: value for key, value in this.get_params().items() if key not in (*BINNING_PARAMS, "client")},
+            self._total,
         )
         ours = self._begin_fit(_obstacle(settings, kwargs))
         client = native._get_dask_client(this.client)

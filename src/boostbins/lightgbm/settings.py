@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from boostbins.adapters.params import threads_of
 from boostbins.adapters.requested import CutFormat
-from boostbins.lightgbm._native import SAMPLED, ZERO, aliases
 from boostbins.fit import default_bins
+from boostbins.lightgbm._native import SAMPLED, ZERO, aliases
 from boostbins.methods import DEFAULT_BINS
-from boostbins.methods.budget import Total, TotalBins
+from boostbins.methods.budget import NO_TOTAL, Total, TotalBins
 from boostbins.sources.table import Table, dense
 from boostbins.sources.values import Floats
 from boostbins.summary.ranges import Ranges
@@ -24,7 +24,7 @@ _OF_CLASSES = ("multiclass", "softmax", "multiclassova", "multiclass_ova", "ova"
 class Settings:
     """The parameters of LightGBM that matter here, by whichever alias."""
 
-    def __init__(self, params: Mapping[str, Any], total: Total = Total()) -> None:
+    def __init__(self, params: Mapping[str, Any], total: Total = NO_TOTAL) -> None:
         self.params = dict(params)
         self.total = total
         on_gpu = str(self.get("device_type", "cpu")).lower() in ("gpu", "cuda")

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from boostbins import _core
 from boostbins.methods import MAX_BINS, MIN_BINS
@@ -82,6 +83,9 @@ class Total:
         return int(total) - taken
 
 
+NO_TOTAL = Total()
+
+
 def distinct_bins(summary: ColumnSummary, max_bins: int) -> int:
     """Return the number of bins that a column can use, of so many."""
     return max(min(max_bins, summary.n_cells) if summary.is_exact else max_bins, MIN_BINS)
@@ -111,10 +115,10 @@ def allocate_bins(total: int, most: Sequence[int], shares: Sequence[float] | Flo
 
 def shares_by_spread(summaries: Sequence[ColumnSummary]) -> Floats:
     """Return the columns' shares of bins without a target: by how finely their values are spread."""
-    return _with_some_for_all([_spread(summary) for summary in summaries])
+    return _with_some_for_all([spread(summary) for summary in summaries])
 
 
-def _spread(summary: ColumnSummary) -> float:
+def spread(summary: ColumnSummary) -> float:
     """Return the sum of the cube roots of what k-means loses between neighbouring values, in standard deviations."""
     if len(summary.points.weight) < 2:
         return 0.0
@@ -134,10 +138,10 @@ def shares_by_target(sample: RowSample) -> Shares:
     largest = np.abs(targets).max(initial=0.0) or 1.0
     targets = targets / largest
     weights = weights / weights.max(initial=0.0) if len(weights) else weights
-    worth = np.zeros(len(sample.values))
+    worth: Floats = np.zeros(len(sample.values))
     if len(sample):
         columns, gains, _ = _pilot(sample.values, targets, weights)
-        worth = np.bincount(columns.astype(np.intp), np.cbrt(gains), minlength=len(worth))
+        np.add.at(worth, columns.astype(np.intp), np.cbrt(gains))
     return Shares(_with_some_for_all(worth), sample, targets, weights)
 
 
@@ -176,7 +180,7 @@ def coarse_bins(n_columns: int) -> int:
     return _COARSE * n_columns
 
 
-def _pilot(values: Floats, targets: Floats, weights: Floats) -> tuple[np.ndarray, Floats, Floats]:
+def _pilot(values: Floats, targets: Floats, weights: Floats) -> tuple[NDArray[np.uint64], Floats, Floats]:
     """Return the columns of the splits of a small boosted model, their gains, and what is left of the targets."""
     least = max(_LEAST_SHARE, _LEAST_ROWS / len(weights)) * float(weights.sum())
     return _core.pilot(values, targets, weights, _TREES, _LEAVES, _RATE, least)

@@ -194,9 +194,7 @@ def table_of(some: Sequence[Batch], view: Callable[[Column], Column] | None) -> 
     if len(some) == 1 and view is None:
         return some[0].table
     n_rows = sum(batch.table.n_rows for batch in some)
-    return replace(
-        some[0].table, n_rows=n_rows, read=lambda i: column_in(some, i, view), in_memory=False, array=None
-    )
+    return replace(some[0].table, n_rows=n_rows, read=lambda i: column_in(some, i, view), in_memory=False, array=None)
 
 
 def numbers_in(

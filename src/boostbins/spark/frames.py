@@ -30,7 +30,7 @@ from boostbins.sources.values import Floats
 from boostbins.summary.column import MAX_CELLS, ColumnSummary
 from boostbins.summary.rows import MAGIC as ROWS_MAGIC
 from boostbins.summary.rows import RowSample
-from boostbins.summary.table import OfTarget, TableSummary, summarize_stream
+from boostbins.summary.table import ALL_OF_TARGET, OfTarget, TableSummary, summarize_stream
 
 try:
     import pyarrow
@@ -88,9 +88,7 @@ def fit_bins(
     max_bins = default_bins(total) if max_bins is None else max_bins
     max_cells = None if exact else max(cells_for(n) for n in checked_max_bins(max_bins, source.names))
     summary = summarized(source, max_cells, of_target(find, total))
-    return fit_summary(
-        summary, find, max_bins, total=total.of(len(summary)), exact=exact, n_threads=n_threads
-    )
+    return fit_summary(summary, find, max_bins, total=total.of(len(summary)), exact=exact, n_threads=n_threads)
 
 
 def summarize(
@@ -113,7 +111,7 @@ def summarize(
         Cells per column: enough for a quarter as many bins. None: every distinct value.
     """
     request = Request(columns, {"sample_weight": sample_weight, "y": y}, non_numeric, dates_as_numbers)
-    return summarized(_source(df, request), max_cells, OfTarget())
+    return summarized(_source(df, request), max_cells, ALL_OF_TARGET)
 
 
 def represent(df: Any, bins: Bins) -> Any:

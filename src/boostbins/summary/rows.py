@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -167,5 +166,3 @@ def _least(keys: Keys, values: Floats, moments: Floats) -> RowSample:
 
 def _is_sound(moments: Floats) -> bool:
     return bool((moments[:, 0] > 0).all() and (moments[:, -1] >= 0).all() and not np.isnan(moments).any())
-
-

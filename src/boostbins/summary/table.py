@@ -229,6 +229,9 @@ class OfTarget(NamedTuple):
     rows: bool = True  # of some rows: to share a total of bins
 
 
+ALL_OF_TARGET = OfTarget()
+
+
 def summarize_table(
     table: Table,
     weight: Floats | None = None,
@@ -281,7 +284,7 @@ def summarize_stream(
     target: str = "y",
     n_classes: int | None = None,
     max_cells: int | None = MAX_CELLS,
-    of_target: OfTarget = OfTarget(),
+    of_target: OfTarget = ALL_OF_TARGET,
     n_threads: int | None = None,
     progress: Progress | None = None,
     size: int = 0,
