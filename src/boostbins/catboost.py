@@ -139,14 +139,14 @@ class Pool(cb.Pool):
         task_type: str | None = None,
         **kwargs: Any,
     ) -> None:
-        check_binning_params(bin_method, bin_cache)
+        asked = _Asked(bin_method, bin_cache, Total(total_bins, average_bins))
+        check_binning_params(*asked)
         super().__init__(data, label, *args, **kwargs)
         self.bins_: Bins | None = None
-        if cuts_are_ours(bin_method, _obstacle(self, data) or _obstacle_to_quantizing(self)):
+        if cuts_are_ours(bin_method, _obstacle(self, data) or _obstacle_to_quantizing(self), asked.total):
             options = {"border_count": border_count, "nan_mode": nan_mode, "task_type": task_type}
             given = inspect.signature(cb.Pool.__init__).bind(self, data, label, *args, **kwargs).arguments
             n_threads = threads_of(given.get("thread_count"))
-            asked = _Asked(bin_method, bin_cache, Total(total_bins, average_bins))
             rows = _Rows(data, given.get("weight"), label) if _is_made_of(self, data) else _rows_in(self)
             borders = _borders(self, rows, asked, options, n_threads)
             borders.quantize(self, options)
@@ -515,6 +515,7 @@ class _Binned(BinningMixin):
         cuts_are_ours(  # they are not, whatever was asked: this refuses or warns
             asked,
             "grid_search and randomized_search of CatBoost make cuts of their own: use scikit-learn's GridSearchCV",
+            self._total,
         )
         self.bin_method = None
         try:

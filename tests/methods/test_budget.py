@@ -144,5 +144,7 @@ def test_a_column_that_is_mostly_missing_gets_fewer_bins():
 
 @pytest.mark.parametrize("total", [3, 0, -1, 12.5, True, "many"])
 def test_a_bad_total_is_refused(total):
-    with pytest.raises(ValueError, match='total_bins must be "auto", or a whole number, at least 2 for each of 2 columns'):
+    with pytest.raises(
+        ValueError, match='total_bins must be "auto", or a whole number, at least 2 for each of 2 columns'
+    ):
         fit_bins(np.column_stack([skewed(4000), skewed(4000)]), total_bins=total)

@@ -14,7 +14,7 @@ from boostbins.adapters.library import Library
 from boostbins.bins import Bins
 from boostbins.cache import BinCache
 from boostbins.methods import Method, method_named
-from boostbins.methods.budget import Total, TotalBins
+from boostbins.methods.budget import NO_TOTAL, Total, TotalBins
 
 BinMethod: TypeAlias = str | Method | Bins | None
 
@@ -36,16 +36,16 @@ class Default(str):
 DEFAULT = Default("kmeans")
 
 
-def cuts_are_ours(bin_method: BinMethod, obstacle: str = "") -> TypeGuard[str | Method | Bins]:
+def cuts_are_ours(bin_method: BinMethod, obstacle: str = "", total: Total = NO_TOTAL) -> TypeGuard[str | Method | Bins]:
     """Return whether a model is trained on cuts of ours, where something may stand in the way of that.
 
-    A method that was asked for is then refused; the default one gives way to the library, with a warning.
+    A method, or a total, that was asked for is then refused; the default gives way to the library, with a warning.
     `obstacle` says what, and what else than bin_method=None helps: "booster='gblinear' has no bins: use 'gbtree'".
     """
     if bin_method is None or not obstacle:
         return bin_method is not None
     message = f"{obstacle}, or give bin_method=None"
-    if not isinstance(bin_method, Default):
+    if total or not isinstance(bin_method, Default):
         raise ValueError(message)
     warnings.warn(f"{message}. It was not given, so the library goes its own way", stacklevel=_frames_of_libraries())
     return False
@@ -173,13 +173,13 @@ class BinningMixin:
 
     def _begin_fit(self, obstacle: str = "") -> bool:
         """Check our parameters, forget an earlier fit's bins, and return whether the cuts are to be ours."""
-        check_binning_params(self.bin_method, self.bin_cache)
+        check_binning_params(self.bin_method, self.bin_cache, self._total)
         self.__dict__.pop("bins_", None)
         return self._are_ours(obstacle)
 
     def _are_ours(self, obstacle: str) -> bool:
         """Return whether the cuts are to be ours, as `cuts_are_ours`, and note it for the end of `fit`."""
-        self._ours = cuts_are_ours(self.bin_method, obstacle)
+        self._ours = cuts_are_ours(self.bin_method, obstacle, self._total)
         return self._ours
 
     def to_native(self) -> Any:
@@ -194,8 +194,11 @@ class BinningMixin:
         return str(getattr(self.to_native(), "_get_doc_link", str)())
 
 
-def check_binning_params(bin_method: BinMethod, bin_cache: BinCache) -> None:
-    """Refuse what is no bin_method, or no bin_cache, before any work."""
+def check_binning_params(bin_method: BinMethod, bin_cache: BinCache, total: Total = NO_TOTAL) -> None:
+    """Refuse what is no bin_method, no bin_cache, or a total that nothing shares, before any work."""
+    if total and (bin_method is None or isinstance(bin_method, Bins)):
+        given = "None" if bin_method is None else "ready Bins"
+        raise ValueError(f"{total} is for cuts by a bin_method, got bin_method={given}: name one, or leave it out")
     if bin_method is not None and not isinstance(bin_method, Bins):
         method_named(bin_method, "bin_method", " or Bins or None")
     if bin_cache is not None and not isinstance(bin_cache, str | os.PathLike):

@@ -113,7 +113,7 @@ class Dataset(lgb.Dataset):
         progress: Progress | None = None,
         **kwargs: Any,
     ) -> None:
-        check_binning_params(bin_method, bin_cache)
+        check_binning_params(bin_method, bin_cache, Total(total_bins, average_bins))
         super().__init__(data, label, *args, **kwargs)
         self.bin_method = bin_method
         self.bin_cache = bin_cache
@@ -148,7 +148,7 @@ class Dataset(lgb.Dataset):
             return self
         if self.columns is not None:
             raise ValueError("columns is for data that comes in batches: select those of a table yourself")
-        if self.reference is not None or not cuts_are_ours(self.bin_method, settings.obstacle()):
+        if self.reference is not None or not cuts_are_ours(self.bin_method, settings.obstacle(), settings.total):
             super().construct()
             return self
         settings.check()
@@ -241,7 +241,7 @@ class Dataset(lgb.Dataset):
         if self.columns is not None:
             raise ValueError(f"columns: {own}")
         if self.reference is None and not isinstance(self.bin_method, Default):
-            cuts_are_ours(self.bin_method, own)
+            cuts_are_ours(self.bin_method, own, Total(self.total_bins, self.average_bins))
         super().construct()
         if self.bin_method is not None:
             self.bins_ = from_native(self)

@@ -59,6 +59,10 @@ class Total:
     def __bool__(self) -> bool:
         return self.total_bins is not None or self.average_bins is not None
 
+    def __str__(self) -> str:
+        name = "average_bins" if self.total_bins is None else "total_bins"
+        return f"{name}={getattr(self, name)!r}"
+
     def of(self, n_columns: int, taken: int = 0, taken_for: str = "") -> TotalBins:
         """Return what is left of the total for so many columns, when some are taken; at least two for each."""
         total, average = self.total_bins, self.average_bins

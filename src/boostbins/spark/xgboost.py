@@ -106,8 +106,8 @@ class _Binned(native.core._SparkXGBEstimator):
     def _fit(self, dataset: Any) -> Any:
         # Not the default that Spark keeps: of an estimator that was saved it is text like any other.
         bin_method = self.getOrDefault(self.bin_method) if self.isSet(self.bin_method) else DEFAULT
-        check_binning_params(bin_method, None)
-        if not cuts_are_ours(bin_method, self._obstacle()):
+        check_binning_params(bin_method, None, self._total())
+        if not cuts_are_ours(bin_method, self._obstacle(), self._total()):
             return super()._fit(dataset)
         self._prepare_input_columns_and_feature_prop(checked_frame(dataset))  # XGBoost's own words on the columns
         features = self.getOrDefault(self.features_cols) or [self.getOrDefault(self.featuresCol)]

@@ -93,13 +93,13 @@ class QuantileDMatrix(xgb.QuantileDMatrix):
         progress: Progress | None = None,
         **kwargs: Any,
     ) -> None:
-        check_binning_params(bin_method, bin_cache)
+        total = Total(total_bins, average_bins)
+        check_binning_params(bin_method, bin_cache, total)
         stream = None if isinstance(data, xgb.DMatrix | xgb.DataIter) else stream_of(data)
         if bin_cache is not None and (stream is not None or isinstance(data, xgb.DataIter)):
             raise ValueError(
                 "bin_cache cannot know data that comes in batches: fit_bins once, and give its Bins instead"
             )
-        total = Total(total_bins, average_bins)
         asked = Asked(bin_method, total, n_classes, max_bin)
         if stream is not None:
             streamed = Streamed(stream, label, columns, asked, kwargs, progress)
@@ -110,7 +110,7 @@ class QuantileDMatrix(xgb.QuantileDMatrix):
         obstacle = obstacle_in({"max_bin": max_bin})
         if getattr(data, "shape", (1,))[0] == 0:
             obstacle = "data has no rows to find cuts on: give it some"
-        if kwargs.get("ref") is not None or not cuts_are_ours(bin_method, obstacle):
+        if kwargs.get("ref") is not None or not cuts_are_ours(bin_method, obstacle, total):
             super().__init__(data, label, max_bin=max_bin, **kwargs)
             return
         if isinstance(data, xgb.DMatrix):
@@ -188,8 +188,8 @@ class ExtMemQuantileDMatrix(getattr(xgb, "ExtMemQuantileDMatrix", object)):  # t
     ) -> None:
         if LIBRARY.is_before("3"):
             raise ImportError(f"ExtMemQuantileDMatrix needs XGBoost 3, and {LIBRARY.version} is installed")
-        check_binning_params(bin_method, None)
         total = Total(total_bins, average_bins)
+        check_binning_params(bin_method, None, total)
         asked = Asked(bin_method, total, n_classes, max_bin)
         if isinstance(data, xgb.DataIter):
             self._init_from_iterator(data, asked, {"label": label, **kwargs}, columns, cache, progress)
@@ -225,7 +225,7 @@ class ExtMemQuantileDMatrix(getattr(xgb, "ExtMemQuantileDMatrix", object)):  # t
             raise ValueError(f"cache={cache!r} is not for a DataIter: give that a cache_prefix")
         check_given_by_batches(kwargs)
         options = {name: value for name, value in kwargs.items() if value is not None}
-        if "ref" in options or not cuts_are_ours(asked.method, obstacle_in({"max_bin": asked.max_bin})):
+        if "ref" in options or not cuts_are_ours(asked.method, obstacle_in({"max_bin": asked.max_bin}), asked.total):
             super().__init__(data, max_bin=asked.max_bin, **options)
             return
         iterated = Iterated(data, asked, options, progress)
