@@ -11,7 +11,16 @@ import numpy as np
 
 from boostbins._threads import WORTH_THREADS, Progress, checked_threads, map_threads
 from boostbins.bins import Bins
-from boostbins.methods import DEFAULT_BINS, MAX_BINS, MIN_BINS, Method, find_chosen, looks_at_target, method_named
+from boostbins.methods import (
+    DEFAULT_BINS,
+    MAX_BINS,
+    MIN_BINS,
+    Method,
+    find_chosen,
+    looks_at_target,
+    may_look_at_target,
+    method_named,
+)
 from boostbins.methods.budget import (
     MAX_SHARED_BINS,
     Total,
@@ -125,7 +134,7 @@ def fit_bins(
         def max_cells(names: Sequence[str]) -> int | None:
             return None if exact else max(map(cells_for, checked_max_bins(max_bins, names)))
 
-        needs = of_target(find, total)
+        needs = OfTarget(sums=may_look_at_target(find), rows=bool(total))
         return fit(_summarized(rows, replace(request, texts=()), max_cells, needs, n_threads, progress))
     table, weight, target = rows.table, rows.per_row.get("sample_weight"), rows.per_row.get("y")
     check_some(table.names, request)
@@ -325,7 +334,7 @@ def _shared(
 
 
 def of_target(method: Any, total: Total) -> OfTarget:
-    """Return what a summary must keep of the target, for a method and a total of bins."""
+    """Return what a summary needs of the target, for a method and a total of bins."""
     return OfTarget(sums=looks_at_target(method), rows=bool(total))
 
 
@@ -368,7 +377,7 @@ def fit_table(
 
     `to_native` turns the cuts of a column into those that a library can use.
     """
-    sums_of = target if looks_at_target(method) else None
+    sums_of = target if may_look_at_target(method) else None
 
     def summary_of(i: int) -> ColumnSummary:
         return summarize_column(table, i, weight, sums_of, max_cells=None if exact else cells_for(budgets[i]))

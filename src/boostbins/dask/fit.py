@@ -12,8 +12,8 @@ import numpy as np
 from boostbins.adapters.params import BinMethod
 from boostbins.bins import Bins
 from boostbins.dask.partitions import Parts, Reader, opened
-from boostbins.fit import cells_for, checked_max_bins, default_bins, fit_summary, of_target
-from boostbins.methods import Method, method_named
+from boostbins.fit import cells_for, checked_max_bins, default_bins, fit_summary
+from boostbins.methods import Method, may_look_at_target, method_named
 from boostbins.methods.budget import Total, TotalBins
 from boostbins.sources.request import NonNumeric, Request
 from boostbins.sources.values import checked_target, checked_weight
@@ -75,7 +75,8 @@ def fit_bins(
         own = [budgets[name] for name in summary.names]
         return fit_summary(summary, find, own, total=total.of(len(own)), exact=exact, n_threads=1)
 
-    return _cut_on_cluster(parts, cut, max_cells, client, of_target(find, total))[0]
+    needs = OfTarget(sums=may_look_at_target(find), rows=bool(total))
+    return _cut_on_cluster(parts, cut, max_cells, client, needs)[0]
 
 
 def summarize(

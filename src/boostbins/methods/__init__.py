@@ -105,6 +105,12 @@ def looks_at_target(method: Any) -> bool:
     return any(getattr(f, "supervised", False) for f in (function, getattr(function, "func", None)))
 
 
+def may_look_at_target(method: Method) -> bool:
+    """Return whether a method may look at the target that it is given: a function of yours may, marked or not."""
+    function = getattr(method, "func", method)
+    return looks_at_target(method) or all(function is not known for known in METHODS.values())
+
+
 def needs_target(method: Any, total: Any) -> bool:
     """Return whether cuts depend on the target: by the method, or because columns share a total of bins."""
     return bool(total) or looks_at_target(method)

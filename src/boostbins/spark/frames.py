@@ -20,8 +20,8 @@ from boostbins.adapters.library import Library
 from boostbins.adapters.requested import floor32
 from boostbins.adapters.stand_ins import represented
 from boostbins.bins import Bins
-from boostbins.fit import cells_for, checked_max_bins, default_bins, fit_summary, of_target
-from boostbins.methods import Method, method_named
+from boostbins.fit import cells_for, checked_max_bins, default_bins, fit_summary
+from boostbins.methods import Method, may_look_at_target, method_named
 from boostbins.methods.budget import Total, TotalBins
 from boostbins.sources.request import NonNumeric, Request
 from boostbins.sources.stream import open_stream
@@ -87,7 +87,8 @@ def fit_bins(
     total = Total(total_bins, average_bins)
     max_bins = default_bins(total) if max_bins is None else max_bins
     max_cells = None if exact else max(cells_for(n) for n in checked_max_bins(max_bins, source.names))
-    summary = summarized(source, max_cells, of_target(find, total))
+    needs = OfTarget(sums=may_look_at_target(find), rows=bool(total))
+    summary = summarized(source, max_cells, needs)
     return fit_summary(summary, find, max_bins, total=total.of(len(summary)), exact=exact, n_threads=n_threads)
 
 
