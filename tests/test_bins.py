@@ -180,6 +180,7 @@ def test_files_of_every_version_are_read(path):
     assert bins["rooms"].tolist() == []
     assert bins.stats is not None
     assert bins.stats[0].missing == 1
+    assert bins.units == ({} if path.stem.endswith("v1") else {"rooms": "seconds"})
 
 
 def test_json_that_was_cut_short_or_edited_is_refused(tmp_path):
