@@ -45,6 +45,26 @@ def test_a_process_forked_while_another_thread_works_can_work_too(monkeypatch):
     assert status == 0
 
 
+def test_a_fit_of_an_array_imports_nothing():
+    # A process forked while another thread imports a module waits forever when it needs that too.
+    code = """
+import sys
+import numpy as np
+from boostbins import METHODS, Bins, fit_bins, summarize
+X = np.arange(2000.0)[:, None] ** [1, 2]
+known = set(sys.modules)
+for method in METHODS:
+    bins = fit_bins(X, method, 9, y=X[:, 0], n_threads=2)
+    bins.decode(bins.encode(X))
+    fit_bins(dict(zip("ab", X.T)), method, total_bins=9)
+fit_bins(summarize(X) + summarize(iter([X, X])))
+assert Bins.from_json(bins.to_json()) == bins
+print(*set(sys.modules) - known)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not done.stdout.split()
+
+
 def test_threads_do_not_wait_for_each_others_summaries(monkeypatch):
     points, both = _core.points, threading.Barrier(2)
 
