@@ -161,7 +161,8 @@ def test_an_entry_that_cannot_be_what_was_asked_for_is_found_anew(tmp_path):
     X, _ = data(300)
     expected = bins(X, tmp_path, total=40)
     [entry] = tmp_path.iterdir()
-    for other in (bins(X, None), Bins(expected.cuts, expected.names)):  # more than the total; without what bins hold
+    dates = Bins(expected.cuts, expected.names, expected.stats, units={"x0": "seconds since 1970"})
+    for other in (bins(X, None), Bins(expected.cuts, expected.names), dates):  # too many; without statistics; of dates
         entry.write_text(other.to_json_with({"key": entry.stem}))
         found = bins(X, tmp_path, total=40)
         assert (found, found.stats) == (expected, expected.stats)

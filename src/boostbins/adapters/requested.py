@@ -94,7 +94,7 @@ def requested_bins(
 
     def suits(bins: Bins) -> bool:
         fits = bins.names == table.names and all(n <= room for n, room in zip(bins.n_bins, rooms, strict=True))
-        return fits and sum(bins.n_bins) <= most and bins.stats is not None
+        return fits and sum(bins.n_bins) <= most and bins.stats is not None and not bins.units
 
     return cached_bins(
         bin_cache,
