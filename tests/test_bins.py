@@ -308,6 +308,11 @@ def test_table_says_what_each_bin_holds():
     assert len(bins.table()) == sum(bins.n_bins) + 1
 
 
+def test_a_name_that_no_frame_can_hold_is_escaped():
+    bins = fit_bins({"\ud800": [1.0, 2.0], "é": [1.0, 2.0]})
+    assert set(bins.table()["column"]) == set(bins.costs()["column"]) == {r"\ud800", "é"}
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_explained_says_what_binning_costs(weighted):
     X = table()
