@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import gzip
 import itertools
-import json
 import os
 import sqlite3
-import struct
 import subprocess
 import sys
 import threading
