@@ -52,7 +52,7 @@ def test_a_new_file_has_the_mode_of_new_files(tmp_path):
     assert [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in "ab"] == [0o644, 0o600]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="root alone gives files away")
+@pytest.mark.skipif(getattr(os, "geteuid", lambda: 1)() != 0, reason="root alone gives files away")
 def test_the_owner_and_the_group_are_kept(tmp_path):
     path = tmp_path / "a"
     path.touch()
@@ -61,7 +61,7 @@ def test_the_owner_and_the_group_are_kept(tmp_path):
     assert (path.stat().st_uid, path.stat().st_gid) == (1234, 4321)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything")
+@pytest.mark.skipif(getattr(os, "geteuid", lambda: 1)() == 0, reason="root may write everything")
 def test_a_protected_file_is_not_replaced(tmp_path):
     path = tmp_path / "a"
     path.touch(mode=0o444)

@@ -180,6 +180,7 @@ def test_files_of_every_version_are_read(path):
     assert bins["rooms"].tolist() == []
     assert bins.stats is not None
     assert bins.stats[0].missing == 1
+    assert bins.units == ({} if path.stem.endswith("v1") else {"rooms": "seconds"})
 
 
 def test_json_that_was_cut_short_or_edited_is_refused(tmp_path):
@@ -305,6 +306,11 @@ def test_table_says_what_each_bin_holds():
         assert frame["variance"][i] == pytest.approx(held.var())
     assert (frame["high"][:9].to_numpy() == frame["low"][1:10].to_numpy()).all()
     assert len(bins.table()) == sum(bins.n_bins) + 1
+
+
+def test_a_name_that_no_frame_can_hold_is_escaped():
+    bins = fit_bins({"\ud800": [1.0, 2.0], "é": [1.0, 2.0]})
+    assert set(bins.table()["column"]) == set(bins.costs()["column"]) == {r"\ud800", "é"}
 
 
 @pytest.mark.parametrize("weighted", [False, True])

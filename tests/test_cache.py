@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import os
 import subprocess
 import sys
 import threading
@@ -154,6 +155,42 @@ def test_the_entry_of_another_request_is_not_used(library, tmp_path):
         assert library.make(**few).fit(X, y).bins_ == expected
         assert entry.read_text() == right
     assert Bins.load(entry) == expected
+
+
+def test_an_entry_that_cannot_be_what_was_asked_for_is_found_anew(tmp_path):
+    X, _ = data(300)
+    expected = bins(X, tmp_path, total=40)
+    [entry] = tmp_path.iterdir()
+    dates = Bins(expected.cuts, expected.names, expected.stats, units={"x0": "seconds since 1970"})
+    for other in (bins(X, None), Bins(expected.cuts, expected.names), dates):  # too many; without statistics; of dates
+        entry.write_text(other.to_json_with({"key": entry.stem}))
+        found = bins(X, tmp_path, total=40)
+        assert (found, found.stats) == (expected, expected.stats)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_in_the_place_of_an_entry_is_not_waited_for(tmp_path):
+    X, _ = data(300)
+    expected = bins(X, tmp_path)
+    [entry] = tmp_path.iterdir()
+    entry.unlink()
+    os.mkfifo(entry)
+    reader = os.open(entry, os.O_RDONLY | os.O_NONBLOCK)  # with it nothing is waited for, but written
+    with pytest.warns(UserWarning, match=r"could not be written \(it is no file\); the bins are not kept"):
+        assert bins(X, tmp_path) == expected
+    os.close(reader)
+
+
+def test_an_entry_that_is_no_json_is_not_read_whole(tmp_path):
+    resource = pytest.importorskip("resource")
+    X, _ = data(300)
+    expected = bins(X, tmp_path)
+    [entry] = tmp_path.iterdir()
+    with entry.open("wb") as file:
+        file.truncate(2**30)  # zeros
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert bins(X, tmp_path) == expected
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000  # kB
 
 
 def test_the_entry_of_another_target_or_version_is_not_used(tmp_path, monkeypatch):

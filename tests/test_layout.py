@@ -68,6 +68,12 @@ def test_the_public_names_are_these():
     assert all(hasattr(boostbins, name) for name in boostbins.__all__)
 
 
+def test_the_command_line_answers_ctrl_c_before_it_loads_anything():
+    code = "import sys; known = set(sys.modules); import boostbins.__main__; print(*set(sys.modules) - known)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert {name.split(".")[0] for name in loaded} <= {"boostbins", "importlib", "warnings"}
+
+
 def test_importing_it_loads_numpy_and_nothing_heavy():
     code = "import sys, boostbins; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()

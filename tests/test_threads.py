@@ -15,6 +15,7 @@ import pytest
 
 import boostbins.cache
 from boostbins import Bins, ColumnSummary, TableSummary, _core, fit_bins, summarize
+from boostbins._threads import map_ordered, prefetch
 from boostbins.adapters.features import feature_table
 from boostbins.adapters.requested import FLOAT64, requested_bins
 
@@ -44,6 +45,26 @@ def test_a_process_forked_while_another_thread_works_can_work_too(monkeypatch):
     assert status == 0
 
 
+def test_a_fit_of_an_array_imports_nothing():
+    # A process forked while another thread imports a module waits forever when it needs that too.
+    code = """
+import sys
+import numpy as np
+from boostbins import METHODS, Bins, fit_bins, summarize
+X = np.arange(2000.0)[:, None] ** [1, 2]
+known = set(sys.modules)
+for method in METHODS:
+    bins = fit_bins(X, method, 9, y=X[:, 0], n_threads=2)
+    bins.decode(bins.encode(X))
+    fit_bins(dict(zip("ab", X.T)), method, total_bins=9)
+fit_bins(summarize(X) + summarize(iter([X, X])))
+assert Bins.from_json(bins.to_json()) == bins
+print(*set(sys.modules) - known)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not done.stdout.split()
+
+
 def test_threads_do_not_wait_for_each_others_summaries(monkeypatch):
     points, both = _core.points, threading.Barrier(2)
 
@@ -61,6 +82,30 @@ def test_threads_do_not_wait_for_each_others_summaries(monkeypatch):
     for thread in threads:
         thread.join()
     assert sorted(found) == [0.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    "begin",
+    [lambda make: prefetch(map(make, range(3))), lambda make: map_ordered(make, range(3), 2)],
+    ids=["prefetch", "map_ordered"],
+)
+def test_what_is_dropped_half_read_waits_for_no_thread(begin):
+    # The garbage collector drops it at any moment, also where `threading` holds a lock that a thread's end needs.
+    begun, go_on, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def make(item):
+        if item > 0:
+            begun.set()
+            go_on.wait(20)
+            ended.set()
+        return item
+
+    items = begin(make)
+    assert next(items) == 0
+    assert begun.wait(20)
+    items.close()
+    assert not ended.is_set()
+    go_on.set()
 
 
 def test_threads_that_share_everything_get_what_one_alone_does(tmp_path):

@@ -1,9 +1,11 @@
 """Bin edges for gradient-boosted trees: k-means instead of quantiles, for the library you already use."""
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # but for a type checker; `typing` itself would be loaded before the command line answers Ctrl-C
 if TYPE_CHECKING:
+    from typing import Any
+
     from boostbins.bins import Bins, encode
     from boostbins.comparison.measure import compare
     from boostbins.comparison.result import Comparison
@@ -57,11 +59,11 @@ _MODULES = {
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     if name == "__version__":
         from importlib.metadata import version
 
-        value: Any = version("boostbins")
+        value: object = version("boostbins")
     elif name in _MODULE_OF:
         value = getattr(import_module(f"boostbins.{_MODULE_OF[name]}"), name)
     else:

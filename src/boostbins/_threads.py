@@ -6,6 +6,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, Generic, TypeAlias, TypeVar, overload
 
 import numpy as np
@@ -55,28 +56,43 @@ def map_threads(function: Callable[[int], T], items: Iterable[int], n_threads: i
 
 def map_ordered(function: Callable[[S], T], items: Iterable[S], n_threads: int) -> Iterator[T]:
     """Yield `function` of all items, in their order; `n_threads` are made, or held, at a time."""
-    with ThreadPoolExecutor(n_threads) as pool:
+    with _pool(n_threads) as pool:
         at_hand: deque[Future[T]] = deque()
-        try:
-            for item in items:
-                at_hand.append(pool.submit(function, item))
-                if len(at_hand) == n_threads:
-                    yield at_hand.popleft().result()
-            while at_hand:
+        for item in items:
+            at_hand.append(pool.submit(function, item))
+            if len(at_hand) == n_threads:
                 yield at_hand.popleft().result()
-        finally:
-            pool.shutdown(cancel_futures=True)
+        while at_hand:
+            yield at_hand.popleft().result()
 
 
 def prefetch(items: Iterable[T]) -> Iterator[T]:
     """Yield the items; while one is worked on, the next is made in a thread."""
     waiting = iter(items)
     end = object()
-    with ThreadPoolExecutor(1) as pool:
+    with _pool(1) as pool:
         following: Future[Any] = pool.submit(next, waiting, end)
         while (item := following.result()) is not end:
             following = pool.submit(next, waiting, end)
             yield item
+
+
+@contextmanager
+def _pool(n_threads: int) -> Iterator[ThreadPoolExecutor]:
+    """Give a generator threads, whose end is waited for, unless the generator is dropped.
+
+    That may be by the garbage collector: at any moment, also in a thread that holds a lock of `threading` which the end
+    of another thread needs.
+    """
+    pool = ThreadPoolExecutor(n_threads)
+    is_dropped = False
+    try:
+        yield pool
+    except GeneratorExit:
+        is_dropped = True
+        raise
+    finally:
+        pool.shutdown(wait=not is_dropped, cancel_futures=True)
 
 
 def checked_threads(n_threads: int | None) -> int:

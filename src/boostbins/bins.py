@@ -229,12 +229,8 @@ class Bins:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Bins:
         """Return the bins in a file that `save` wrote."""
-        with Path(path).open("rb") as file:
-            data = file.read(_HEAD)
-            if data.lstrip().startswith(b"{"):  # else it may be anything, and without end
-                data += file.read()
         try:
-            return cls.from_json(data.decode("utf-8"))
+            return cls.from_json(text_in(path))
         except UnicodeDecodeError:
             raise ValueError(f"{os.fspath(path)}: not the JSON of boostbins' bins, nor any text") from None
         except ValueError as error:
@@ -403,6 +399,15 @@ class Bins:
 def encode(X: Any, bins: Bins, **options: Any) -> Codes:
     """Return the codes of a table: `bins.encode(X)`."""
     return bins.encode(X, **options)
+
+
+def text_in(path: str | os.PathLike[str]) -> str:
+    """Return the JSON in a file; of one that holds something else, some of that."""
+    with Path(path).open("rb") as file:
+        data = file.read(_HEAD)
+        if data.lstrip().startswith(b"{"):  # else it may be anything, and without end
+            data += file.read()
+    return data.decode("utf-8")
 
 
 def _frozen_cuts(cuts: ArrayLike, column: int) -> Floats:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from boostbins._atomic import atomic_write
 from boostbins._threads import map_threads
-from boostbins.bins import Bins
+from boostbins.bins import Bins, text_in
 from boostbins.methods import METHODS, Method
 from boostbins.sources.table import SparseColumn, Table
 from boostbins.sources.values import Targets
@@ -117,6 +117,8 @@ def _from_folder(folder: Path, key: str, find: Callable[[], Bins], suits: Callab
         return kept
     bins = find()
     try:
+        if path.exists() and not path.is_file():  # a pipe would be waited for
+            raise FileExistsError("it is no file")
         with atomic_write(path) as file:
             file.write_text(bins.to_json_with({"key": key}), encoding="utf-8")
     except OSError as error:
@@ -126,10 +128,10 @@ def _from_folder(folder: Path, key: str, find: Callable[[], Bins], suits: Callab
 
 def _kept(path: Path, key: str) -> Bins | None:
     """Return the entry for a key, if it is there, whole, and for that key and no other."""
-    if not path.is_file():  # a pipe would be waited for
-        return None
     try:
-        text = path.read_text(encoding="utf-8")
+        if not path.is_file():
+            return None
+        text = text_in(path)
         bins = Bins.from_json(text)
     except (OSError, ValueError):
         return None

@@ -255,7 +255,7 @@ def test_what_cannot_be_done_is_said(folder, tmp_path):
         our_lightgbm.Dataset(folder, "target", bin_method=None).construct()
     with pytest.raises(ValueError, match="columns is for data that comes in batches"):
         our_lightgbm.Dataset(np.ones((3, 1)), [1, 2, 3], columns=["a"]).construct()
-    with pytest.raises(ValueError, match="label has 30,000 missing values"):
+    with pytest.raises(ValueError, match="label: the target has 30,000 missing values"):
         our_lightgbm.Dataset(folder, np.full(N, np.nan)).construct()
 
 
@@ -315,7 +315,7 @@ def test_a_label_that_is_corrected_can_be_trained_on(table, tmp_path):
     without = table.drop_columns(["target", "weight"])
     parquet.write_table(without.append_column("target", pa.array([*y[:-1], np.nan])), path)
     data = our_lightgbm.Dataset(path, "target", params=LGB)
-    with pytest.raises(ValueError, match="label has 1 missing values"):
+    with pytest.raises(ValueError, match="label: the target has a missing value"):
         data.construct()
     parquet.write_table(without.append_column("target", pa.array(y)), path)
     assert trees("lightgbm", data) == trees("lightgbm", in_memory(table, "lightgbm"))

@@ -16,7 +16,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.metrics import root_mean_squared_error
 from sklearn.model_selection import ShuffleSplit
 
-from boostbins import compare
+from boostbins import compare, kmeans
 from boostbins.comparison import measure
 from boostbins.comparison.measure import MIN_ROWS
 from boostbins.comparison.result import Comparison
@@ -229,13 +229,15 @@ def test_an_own_function_and_names():
 
 def test_the_snippet_names_functions_and_parameters():
     def mine(summary, max_bins):
-        return summary.quantile(np.arange(1, max_bins) / max_bins)
+        return kmeans(summary, max_bins)
 
     r = np.random.default_rng(0)
-    X = r.lognormal(0, 2, (300, 2))
-    result = compare(X, X[:, 0], "catboost", [mine], 31, splits=2, params={"n_estimators": 7, "n_jobs": 1})
-    object.__setattr__(result, "best", ("mine", 31))
-    assert result.snippet.endswith("CatBoostRegressor(bin_method=mine, border_count=30, iterations=7, thread_count=1)")
+    X = r.lognormal(0, 2, (2000, 2))
+    params = {"n_estimators": 60, "n_jobs": 1, "learning_rate": 0.3}
+    result = compare(X, X.sum(axis=1), "catboost", [mine], 15, params=params)
+    assert result.best == ("mine", 15)
+    called = "CatBoostRegressor(bin_method=mine, border_count=14, iterations=60, thread_count=1, learning_rate=0.3)"
+    assert result.snippet.endswith(called)
     with pytest.raises(ValueError, match="methods must have different names"):
         compare(X, X[:, 0], "sklearn", [lambda s, b: [1.0], lambda s, b: [2.0]])
 
@@ -244,7 +246,13 @@ def test_the_snippet_names_functions_and_parameters():
 def test_the_number_of_trees_has_one_name(library):
     r = np.random.default_rng(0)
     X = r.lognormal(0, 2, (300, 2))
-    compare(X, X[:, 0], library, ["kmeans"], 31, splits=2, params={"n_estimators": 3, "random_state": 1})
+    own = {"catboost": "iterations", "sklearn": "max_iter"}.get(library, "n_estimators")
+
+    def scores(name, n_trees):
+        params = {name: n_trees, "random_state": 1}
+        return compare(X, X[:, 0], library, ["kmeans"], 31, splits=2, params=params).scores["score"].tolist()
+
+    assert scores("n_estimators", 3) == scores(own, 3) != scores(own, 4)
 
 
 @pytest.mark.parametrize(

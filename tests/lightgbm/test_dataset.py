@@ -7,6 +7,8 @@ import warnings
 import lightgbm as lgb
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from scipy import sparse
 
@@ -48,6 +50,18 @@ def test_lightgbm_takes_labels_as_classes_where_its_objective_does():
     for label in (np.full(len(y), 3.0), np.full(len(y), -1.0), np.full(len(y), 0.5)):
         with pytest.raises(ValueError, match="label, of 3 classes, must hold whole numbers from 0 to 2, got"):
             lgb.train({**QUIET, "objective": "softmax", "num_class": 3}, dataset(X, label, bin_method="auto"), 1)
+
+
+@pytest.mark.parametrize("kind", ["null", "string", "float16", "date32"])
+@pytest.mark.parametrize("is_polars", [False, True])
+def test_types_at_which_lightgbm_ends_the_process_are_refused(kind, is_polars):
+    X, y = data(60)
+    odd = pa.array([None] * 60, kind) if kind != "float16" else pa.array(np.zeros(60, np.float16))
+    table = pa.table({"a": X[:, 0], "odd": odd, "y": y})
+    frame = pl.from_arrow(table) if is_polars else table
+    with pytest.raises(TypeError, match="data, column 'odd' is of a type that LightGBM cannot read .*: make"):
+        dataset(frame, y).construct()
+    assert dataset(table.drop_columns("odd"), y, params=QUIET).construct().bins_.names == ("a", "y")
 
 
 @pytest.mark.parametrize(

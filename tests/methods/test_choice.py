@@ -162,6 +162,16 @@ def test_a_constant_target_says_nothing():
         assert bins.choices["x0"].why.startswith("the target is constant")
 
 
+@pytest.mark.parametrize("total_bins", [None, 40])
+@pytest.mark.parametrize("exponent", [-500, 500])
+def test_the_scale_of_the_target_does_not_count(exponent, total_bins):
+    X = np.column_stack([skewed(4000), skewed(4000, seed=1)])
+    y = np.log(X[:, 0]) + np.random.default_rng(0).normal(size=4000)
+    expected, bins = (fit_bins(X, "auto", 63, y=target, total_bins=total_bins) for target in (y, y * 2.0**exponent))
+    assert bins == expected
+    assert bins.choices == expected.choices
+
+
 @settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 6))
 def test_the_choice_is_that_of_the_whole_whatever_the_parts(seed, n_parts):

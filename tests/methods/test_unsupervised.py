@@ -192,6 +192,16 @@ def test_centers_stay_inside_the_data():
         assert (cuts < 1000).all()
 
 
+def test_centers_at_the_least_and_the_greatest_float_are_finite():
+    most = np.finfo(float).max
+    x = np.sort(np.append(1e308 * (1 + 1e-3 * np.arange(200)), [-most, most]))
+    for origin in range(200):  # near which the rows lie: the rounding is another for each
+        weight = np.ones(202)
+        weight[1 + origin] = 1000
+        for sign in (1, -1):
+            assert np.isfinite(kmeans(ColumnSummary(sign * x, weight), 3)).all()
+
+
 def test_rows_of_little_weight_have_centers_too():
     r = np.random.default_rng(0)
     x = np.concatenate([r.normal(0, 1, 200), r.normal(100, 1, 200), r.normal(200, 1, 200)])

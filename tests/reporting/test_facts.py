@@ -10,7 +10,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from boostbins import METHODS, ColumnSummary, fit_bins, report
@@ -300,13 +300,19 @@ columns_of_odd_values = st.lists(
 )
 
 
+@example([1e-310, -4e58, 2e-249])
+@example([5e-324, -1e200])
 @given(columns_of_odd_values)
 def test_any_column_can_be_told_of_and_written_as_json(column):
     column = np.array(column)
     found = report({"x": column}, np.arange(float(len(column))), max_bins=[63, 2])
-    json.dumps(found.to_dict(), allow_nan=False)
-    str(found)
-    found.columns, found.costs  # noqa: B018
+    written = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert [facts["name"] for facts in written["columns"]] == ["x"]
+    assert written["rows"] == len(column)
+    assert "\n\nx: " in str(found)
+    assert list(found.columns["column"]) == ["x"]
+    assert sorted(set(found.costs["max_bins"])) == [2, 63]
+    assert found.costs["lost"].between(0, 1).all()
 
 
 def test_weights_count_as_rows():

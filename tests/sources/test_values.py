@@ -10,9 +10,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from boostbins import Bins, TableSummary, fit_bins, summarize
+from boostbins import Bins, ColumnSummary, TableSummary, fit_bins, summarize
 from boostbins.sources.reading import read_files
 from boostbins.sources.values import (
+    MAX_TARGETS,
     checked_target,
     checked_weight,
     class_targets,
@@ -148,6 +149,13 @@ def test_what_is_no_column_is_named(column, error, message):
 def test_numbers_per_row_are_checked(check, values, message):
     with pytest.raises(ValueError, match=message):
         check(values, 2, "w")
+
+
+def test_the_kernels_take_as_many_targets():
+    x = np.zeros(3)
+    ColumnSummary.of_checked(x, None, np.zeros((3, MAX_TARGETS)), None)
+    with pytest.raises(ValueError, match=f"there must be 1 to {MAX_TARGETS} targets per row"):
+        ColumnSummary.of_checked(x, None, np.zeros((3, MAX_TARGETS + 1)), None)
 
 
 def test_classes_beyond_the_last_share_a_target():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import struct
 import zlib
 
 import numpy as np
@@ -90,6 +92,22 @@ def test_a_damaged_summary_is_refused(table, tmp_path):
     path.write_bytes(data[:15] + b"\x63" + data[16:])
     with pytest.raises(ValueError, match="version 99"):
         TableSummary.load(path)
+
+
+@pytest.mark.parametrize("units", [{"a": "days"}, {"a": 1}, {"b": "seconds"}, [], None, {"a": ["seconds"]}])
+def test_units_that_are_none_are_refused(units):
+    whole = TableSummary([ColumnSummary([1.0, 2.0])], ["a"], {"a": "seconds"})
+
+    def forged(units):
+        before, names = (json.dumps({"names": ["a"], "units": u}).encode() for u in ({"a": "seconds"}, units))
+        data = whole.to_bytes()[:-4]
+        assert before in data
+        data = data.replace(before, names).replace(struct.pack("<Q", len(before)), struct.pack("<Q", len(names)), 1)
+        return data + struct.pack("<I", zlib.crc32(data))
+
+    assert TableSummary.from_bytes(forged({"a": "seconds"})) == whole
+    with pytest.raises(ValueError, match="not a summary of boostbins': its names cannot be read"):
+        TableSummary.from_bytes(forged(units))
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "floats.hpp"
@@ -73,7 +74,11 @@ class Frame {
     double relative(double x, double origin) const {
         return (x * unit_ - origin * unit_) * shrink_ * shrink_again_;
     }
-    double absolute(double x) const { return (x * grow_ * grow_again_ + origin_ * unit_) / unit_; }
+    double absolute(double x) const {
+        // Of the least and the greatest double, which may become infinite by rounding.
+        constexpr double most = std::numeric_limits<double>::max();
+        return std::clamp((x * grow_ * grow_again_ + origin_ * unit_) / unit_, -most, most);
+    }
 
   private:
     double origin_, unit_ = 1;

@@ -113,7 +113,8 @@ class Lloyd {
 
     // On integer columns midpoints are values of the column. Which side these go to is decided in
     // scikit-learn by rounding: of |c|^2 - 2xc, on mean-centred values, with centers that were summed up row
-    // by row. That arithmetic is repeated here, for points so close to a midpoint and nowhere else.
+    // by row. Columns of whole numbers are common, and the promise is scikit-learn's centers for every
+    // column: so that arithmetic is repeated here, for points so close to a midpoint and nowhere else.
     bool goes_left(size_t point, size_t left, size_t right) const {
         const double x = centred(raw_[point]), a = rounded_center(left), b = rounded_center(right);
         const double to_left = a * a - 2 * (x * a), to_right = b * b - 2 * (x * b);

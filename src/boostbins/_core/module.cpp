@@ -133,7 +133,8 @@ Rows rows_of(const Array& column, const std::optional<Doubles>& weights,
     if ((weights && weights->size() != rows.values.size) || n_rows != rows.values.size)
         throw nb::value_error("weights and targets must have one entry per row");
     if (targets && (n_targets == 0 || n_targets > kMostTargets))
-        throw nb::value_error("there must be 1 to 16 targets per row");
+        throw nb::value_error(
+            ("there must be 1 to " + std::to_string(kMostTargets) + " targets per row").c_str());
     if (!sorted && rows.values.size > std::numeric_limits<std::uint32_t>::max())
         throw nb::value_error("too many rows at once");
     rows.n_targets = static_cast<unsigned>(n_targets);

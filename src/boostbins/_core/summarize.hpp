@@ -38,6 +38,8 @@ class Summarizer {
           table_(rows_, n_moments_, 0) {
         out_.list.n_moments = n_moments_;
     }
+    Summarizer(const Summarizer&) = delete;  // its table points to its rows
+    Summarizer& operator=(const Summarizer&) = delete;
 
     // From values in ascending order, as NumPy sorts them, NaN last, and the rows that they are of; null: the
     // weights and targets are in that order too.

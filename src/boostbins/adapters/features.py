@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy import ma
 from numpy.typing import NDArray
 
 from boostbins.sources.request import Request
@@ -19,7 +20,7 @@ from boostbins.sources.table import Column, Table, is_array_like, is_sparse, rea
 def feature_table(X: Any, leave_out: Collection[int] = ()) -> Table:
     """Return the columns that are to be cut: all but some."""
     X = as_array(X)
-    if isinstance(X, np.ma.MaskedArray):
+    if isinstance(X, ma.MaskedArray):
         X = X.data  # as the libraries see it
     if isinstance(X, np.ndarray) and X.dtype.kind in "OUS" and X.ndim == 2:
         kept = [i for i in range(X.shape[1]) if i not in leave_out]

@@ -58,6 +58,7 @@ def head_of(dataset: lgb.Dataset, settings: Settings) -> lgb.Dataset:
         rows = np.asarray(sequences[0][0 : min(2, len(sequences[0]))])
     else:
         rows = first_rows(dataset.data if arrays is None else arrays[0], 2)
+    _check_arrow(rows)
     head = lgb.Dataset(
         rows,
         np.zeros(rows.shape[0]),
@@ -68,6 +69,22 @@ def head_of(dataset: lgb.Dataset, settings: Settings) -> lgb.Dataset:
         ),
     )
     return quietly(head.construct)
+
+
+def _check_arrow(rows: Any) -> None:
+    """Refuse columns of Arrow's and polars' tables at whose types LightGBM ends the whole process."""
+    if hasattr(rows, "iloc") or not hasattr(rows, "__arrow_c_stream__"):
+        return
+    import narwhals as nw
+
+    readable = {nw.Boolean, nw.Float32, nw.Float64, nw.Int8, nw.Int16, nw.Int32, nw.Int64,
+                nw.UInt8, nw.UInt16, nw.UInt32, nw.UInt64}  # fmt: skip
+    for name, kind in nw.from_native(rows, eager_only=True).schema.items():
+        if kind not in readable:
+            raise TypeError(
+                f"data, column {name!r} is of a type that LightGBM cannot read ({kind}): make it numbers, or "
+                "leave it out"
+            )
 
 
 def categorical_indices(head: lgb.Dataset, settings: Settings) -> list[int]:

@@ -105,8 +105,12 @@ class TargetSums:
             cell = np.searchsorted(summary.cell_ends[0], column.low, side="right") - 1
             moments = moments[cell] * (summary.points.weight / moments[cell, 0])[:, None]
         moments = column.in_rows(moments)
-        weight, *sums, squares = moments.sum(axis=0)
+        squares = moments[:, -1].sum()
         check_squares(squares)
+        # The unit is near the target's size, so that no square overflows; a power of two, so that nothing is rounded.
+        unit = np.exp2(np.floor(np.log2(squares) / 2)) if squares > 0 else 1.0
+        moments = moments / np.array([1.0, *[unit] * (moments.shape[1] - 2), unit * unit])
+        weight, *sums, squares = moments.sum(axis=0)
         mean = np.array(sums) / weight
         total = float(squares - np.square(mean).sum() * weight)
         self.total = total if total > _ROUNDING * squares else 0.0

@@ -220,6 +220,7 @@ def _histograms(summary: ColumnSummary) -> tuple[Histogram, ...]:
     else:
         size = np.abs(summary.points.middle)
         small = float(np.quantile(size[size > 0], 0.05)) if (size > 0).any() else 1.0
+        small = max(small, max(-low, high) / 1e300)  # beyond that scales overflow
         first, last = np.arcsinh(np.array([low, high]) / small).tolist()
         found.append(_histogram(summary, "symlog", small, np.sinh(np.linspace(first, last, BARS + 1)) * small))
     return tuple(found)

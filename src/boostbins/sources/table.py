@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy import ma
 from numpy.typing import NDArray
 
 from boostbins.sources.request import PLAIN, Request, listed
@@ -225,7 +226,7 @@ def is_array_like(X: Any) -> bool:
 
 
 def _from_array(X: NDArray[Any], request: Request) -> Table:
-    if not isinstance(X, np.ma.MaskedArray):
+    if not isinstance(X, ma.MaskedArray):
         X = np.asarray(X)
     if X.ndim == 1 and X.dtype != object:
         X = X[:, None]
@@ -238,7 +239,7 @@ def _from_array(X: NDArray[Any], request: Request) -> Table:
         X = _seconds(X)
     if X.dtype.kind not in "biuf":
         raise TypeError(f"X must hold numbers, got dtype {X.dtype}: convert it first, e.g. with .astype(float)")
-    array = None if isinstance(X, np.ma.MaskedArray) else X
+    array = None if isinstance(X, ma.MaskedArray) else X
     return Table(names, X.shape[0], False, lambda i: numeric_column(X[:, i]), in_memory=True, array=array, units=units)
 
 
@@ -249,7 +250,7 @@ def _from_columns(names: list[str], columns: list[Any], request: Request, *, nam
     lengths = {}
     for i, (name, column) in enumerate(zip(names, columns, strict=True)):
         try:
-            values = column if isinstance(column, np.ma.MaskedArray) else np.asarray(column)
+            values = column if isinstance(column, ma.MaskedArray) else np.asarray(column)
             if values.dtype.kind in "mM":
                 units[name] = _unit_of(values, f"X, column {name!r}", request)
                 values = _seconds(values)

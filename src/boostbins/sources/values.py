@@ -7,6 +7,7 @@ from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy import ma
 from numpy.typing import ArrayLike, NDArray
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -23,8 +24,8 @@ _KERNEL_TYPES = ("?", "b", "h", "i", "l", "q", "B", "H", "I", "L", "Q", "f", "d"
 
 def numeric_column(column: ArrayLike) -> NDArray[Any]:
     """Return a 1-D array of a type that the kernels read."""
-    if isinstance(column, np.ma.MaskedArray):
-        column = np.ma.filled(column.astype(np.float64), np.nan)
+    if isinstance(column, ma.MaskedArray):
+        column = ma.filled(column.astype(np.float64), np.nan)
     values = np.asarray(column)
     if values.ndim != 1:
         raise ValueError(f"a column must have one dimension, got shape {values.shape}")

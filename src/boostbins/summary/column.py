@@ -53,6 +53,18 @@ class Points(NamedTuple):
         return self.low + (self.high - self.low) / 2
 
 
+class _State(NamedTuple):
+    """What the kernels keep of a column; of missing, negative and positive infinite values there are three each."""
+
+    cells: NDArray[np.uint64]  # key, rows
+    moments: Floats  # per cell: its weight, the sums of its targets, and that of their squares; or nothing
+    level: int  # of the cells; 0 if these are single values
+    sample: NDArray[np.uint64]  # keys of distinct values
+    counts: tuple[int, int, int]
+    special_weights: tuple[float, float, float]
+    span: tuple[float, float]  # the least and the greatest finite value
+
+
 class Range(NamedTuple):
     """The least and the greatest of some values, infinities included; NaN if there are none. And if any is missing."""
 
@@ -112,7 +124,7 @@ class ColumnSummary:
 
     __slots__ = ("__dict__", "_state", "_uncounted", "max_cells")
 
-    _state: _core.State
+    _state: _State
     _uncounted: Range  # of the rows of weight 0
 
     def __init__(
@@ -152,7 +164,7 @@ class ColumnSummary:
             return NotImplemented
         limits = [s.max_cells for s in (self, other) if s.max_cells is not None]
         max_cells = min(limits, default=None)
-        width = max(self._state[1].shape[1], other._state[1].shape[1])
+        width = max(self._state.moments.shape[1], other._state.moments.shape[1])
         merged = _core.merge(self._with_moments(width), other._with_moments(width), max_cells or _UNBOUNDED)
         return ColumnSummary._of(merged, max_cells, self._uncounted | other._uncounted)
 
@@ -165,14 +177,14 @@ class ColumnSummary:
         state = (cells * np.array([1, n_rows], np.uint64), moments, level, sample, counts, weights, span)
         return ColumnSummary._of(state, self.max_cells, self._uncounted)
 
-    def _with_moments(self, width: int) -> _core.State:
+    def _with_moments(self, width: int) -> _State:
         """Return the state with a weight of 1 per row where it had none."""
-        cells, moments = self._state[:2]
+        cells, moments = self._state.cells, self._state.moments
         if moments.shape[1] == width or len(cells) == 0:
-            return (cells, np.zeros((len(cells), width)) if len(cells) == 0 else moments, *self._state[2:])
+            return self._state._replace(moments=np.zeros((0, width)) if len(cells) == 0 else moments)
         if width > 1:
             raise ValueError("summaries with a target and without, or with other targets, cannot be added")
-        return (cells, cells[:, 1:].astype(np.float64), *self._state[2:])
+        return self._state._replace(moments=cells[:, 1:].astype(np.float64))
 
     # ---- what it says of the column
 
@@ -184,42 +196,42 @@ class ColumnSummary:
     @property
     def n_cells(self) -> int:
         """The number of cells: of distinct values, if the summary is exact."""
-        return len(self._state[0])
+        return len(self._state.cells)
 
     @property
     def is_exact(self) -> bool:
         """Whether every cell is a single value."""
-        return self._state[2] == 0
+        return self._state.level == 0
 
     @cached_property
     def count(self) -> int:
         """The number of rows with a finite value."""
-        return int(self._state[0][:, 1].sum())
+        return int(self._state.cells[:, 1].sum())
 
     @property
     def missing(self) -> int:
         """The number of rows with NaN."""
-        return self._state[4][0]
+        return self._state.counts[0]
 
     @property
     def negative_infinite(self) -> int:
         """The number of rows with -inf."""
-        return self._state[4][1]
+        return self._state.counts[1]
 
     @property
     def positive_infinite(self) -> int:
         """The number of rows with +inf."""
-        return self._state[4][2]
+        return self._state.counts[2]
 
     @property
     def n_rows(self) -> int:
         """The number of all rows."""
-        return self.count + sum(self._state[4])
+        return self.count + sum(self._state.counts)
 
     @property
     def special_weights(self) -> tuple[float, float, float]:
         """The weights of the rows with NaN, with -inf and with +inf: their numbers, if no weights were given."""
-        return self._state[5]
+        return self._state.special_weights
 
     @cached_property
     def weight(self) -> float:
@@ -229,14 +241,14 @@ class ColumnSummary:
     @property
     def has_target(self) -> bool:
         """Whether targets were given."""
-        return bool(self._state[1].shape[1] > 1)
+        return bool(self._state.moments.shape[1] > 1)
 
     @property
     def target_sums(self) -> Floats:
         """Per cell the weight, the weighted sum of each target, and that of their squares: (n_cells, targets + 2)."""
         if not self.has_target:
             raise ValueError("this summary has no target: pass target= (or y= to fit_bins)")
-        return self._state[1]
+        return self._state.moments
 
     @property
     def cell_ends(self) -> tuple[Floats, Floats]:
@@ -246,12 +258,12 @@ class ColumnSummary:
     @property
     def min(self) -> float:
         """The least finite value; NaN if there is none."""
-        return self._state[6][0] if self.n_cells else float("nan")
+        return self._state.span[0] if self.n_cells else float("nan")
 
     @property
     def max(self) -> float:
         """The greatest finite value; NaN if there is none."""
-        return self._state[6][1] if self.n_cells else float("nan")
+        return self._state.span[1] if self.n_cells else float("nan")
 
     @cached_property
     def range(self) -> Range:
@@ -340,7 +352,7 @@ class ColumnSummary:
         if not self.n_cells:
             return f"ColumnSummary({'; '.join(['no finite values', *special])})"
         rows = f"{self.count:,} row{'s' * (self.count != 1)} from {self.min:g} to {self.max:g}"
-        if self._state[1].shape[1]:
+        if self._state.moments.shape[1]:
             rows += f", weight {self.weight:g}"
         held = f"{self.n_cells:,} distinct values, exact" if self.is_exact else f"{self.n_cells:,} cells"
         return f"ColumnSummary({'; '.join([f'{rows}, mean {self.mean:g}, skew {self.skew:.3g}', held, *special])})"
@@ -490,14 +502,14 @@ def _as_floats(values: NDArray[Any]) -> Floats:
         return values.astype(np.float64, copy=False)
 
 
-def _checked(state: _core.State) -> _core.State:
+def _checked(state: _core.State) -> _State:
     """Return a summary's state, frozen. Its sums must be finite: those of each of its parts may be, and theirs not."""
-    moments, special_weights = state[1], state[5]
-    if moments.shape[1]:
+    named = _State(*_frozen(state))
+    if named.moments.shape[1]:
         with np.errstate(over="ignore"):
-            check_total(float(moments[:, 0].sum()) + sum(special_weights), "the rows' weight")
-            check_squares(float(moments[:, -1].sum()))
-    return _frozen(state)
+            check_total(float(named.moments[:, 0].sum()) + sum(named.special_weights), "the rows' weight")
+            check_squares(float(named.moments[:, -1].sum()))
+    return named
 
 
 def _frozen(arrays: _Tuple) -> _Tuple:

@@ -139,10 +139,15 @@ def frame_of(rows: list[dict[str, Any]]) -> Any:
     """Return rows as a frame of the first frame library that is installed."""
     import narwhals as nw
 
-    columns = {key: [row[key] for row in rows] for key in rows[0]}
+    columns = {key: [_as_utf8(row[key]) for row in rows] for key in rows[0]}
     for backend in ("pandas", "polars", "pyarrow"):
         try:
             return nw.from_dict(columns, backend=backend).to_native()
         except ImportError:
             continue
     raise ImportError("a table needs a frame library: pip install pandas (or polars, or pyarrow)")
+
+
+def _as_utf8(value: Any) -> Any:
+    """Return a value as a frame can hold it: no halves of pairs, which a name from JSON or of a file may have."""
+    return value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value

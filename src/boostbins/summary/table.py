@@ -15,7 +15,7 @@ import numpy as np
 from boostbins._atomic import atomic_write
 from boostbins._threads import WORTH_THREADS, Progress, checked_threads, map_threads
 from boostbins.sources.stream import Batch, column_in, joined, numbers_in, table_of
-from boostbins.sources.table import Column, SparseColumn, Table
+from boostbins.sources.table import DATE, SPAN, Column, SparseColumn, Table
 from boostbins.sources.values import Floats, Targets, checked_target, checked_weight, numbered_classes
 from boostbins.summary.column import MAX_CELLS, ColumnSummary, GrowingSummary
 from boostbins.summary.rows import RowSample
@@ -210,8 +210,8 @@ def _described_in(data: bytes, version: int) -> tuple[list[str], dict[str, str]]
     try:
         described = json.loads(data)
         names, units = (described, {}) if version == 1 else (described["names"], described["units"])
-        texts = [*names, *units.keys(), *units.values()]
-        is_sound = isinstance(names, list) and all(isinstance(text, str) for text in texts)
+        is_sound = isinstance(names, list) and all(isinstance(name, str) for name in names)
+        is_sound &= set(units) <= set(names) and set(units.values()) <= {DATE, SPAN}
     except (ValueError, RecursionError, TypeError, KeyError, AttributeError):
         is_sound = False
     if not is_sound:
