@@ -18,7 +18,7 @@ from boostbins import (
     optimal,
     summarize,
 )
-from boostbins.methods.budget import Total, allocate_bins, spread
+from boostbins.methods.budget import Total, allocate_bins, bin_value
 from tests.conftest import skewed
 
 # ---- a total for all columns
@@ -121,14 +121,14 @@ def test_bins_go_where_they_matter():
     assert fit_bins(summarize(X, y=y), "auto", 255, total_bins=189) == bins
 
 
-def test_what_is_lost_is_what_spread_says():
+def test_what_is_lost_is_what_its_value_says():
     x = np.array([NormalDist().inv_cdf((i + 0.5) / 30_000) for i in range(30_000)])
     summary = ColumnSummary(x)
     for max_bins in (64, 128):
         codes = np.searchsorted(optimal(summary, max_bins), x)
         lost = sum(x[codes == c].var() * (codes == c).mean() for c in range(max_bins)) / x.var()
-        assert lost == pytest.approx(spread(summary) ** 3 / (12 * max_bins**2), rel=0.1)
-    assert spread(ColumnSummary(np.ones(9))) == spread(ColumnSummary([])) == 0
+        assert lost == pytest.approx(bin_value(summary) ** 3 / (12 * max_bins**2), rel=0.1)
+    assert bin_value(ColumnSummary(np.ones(9))) == bin_value(ColumnSummary([])) == 0
 
 
 def test_a_column_that_is_mostly_missing_gets_fewer_bins():
@@ -137,8 +137,8 @@ def test_a_column_that_is_mostly_missing_gets_fewer_bins():
     for target in (None, y):
         whole, rest = fit_bins(X, "kmeans", y=target, total_bins=120).n_bins
         assert whole > 1.25 * rest
-    assert spread(ColumnSummary(X["rest"])) == pytest.approx(
-        0.01 ** (1 / 3) * spread(ColumnSummary(X["rest"][::100])), rel=1e-9
+    assert bin_value(ColumnSummary(X["rest"])) == pytest.approx(
+        0.01 ** (1 / 3) * bin_value(ColumnSummary(X["rest"][::100])), rel=1e-9
     )
 
 

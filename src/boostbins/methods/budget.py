@@ -1,9 +1,9 @@
 """Bins across columns: how many each one gets of a total, and how many are enough.
 
 A column that the target needs finely gets many bins, others few. What the target needs is seen by a pilot: a small
-boosted model on a sample of rows, whose splits may lie between any two values. A column is worth the sum of the cube
-roots of the gains of its splits: with B bins, a column loses about worth**3 / B**2 of the target's variance, so bins in
-proportion to worth lose least in all (as quantizers share bits: Gersho & Gray 1992). What matters only together with
+boosted model on a sample of rows, whose splits may lie between any two values. A column's value is the sum of the cube
+roots of the gains of its splits: with B bins, a column loses about value**3 / B**2 of the target's variance, so bins in
+proportion to it lose least in all (as quantizers share bits: Gersho & Gray 1992). What matters only together with
 other columns is seen; noise gets next to nothing.
 """
 
@@ -119,10 +119,10 @@ def allocate_bins(total: int, most: Sequence[int], shares: Sequence[float] | Flo
 
 def shares_by_spread(summaries: Sequence[ColumnSummary]) -> Floats:
     """Return the columns' shares of bins without a target: by how finely their values are spread."""
-    return _with_some_for_all([spread(summary) for summary in summaries])
+    return _with_some_for_all([bin_value(summary) for summary in summaries])
 
 
-def spread(summary: ColumnSummary) -> float:
+def bin_value(summary: ColumnSummary) -> float:
     """Return the sum of the cube roots of what k-means loses between neighbouring values, in standard deviations."""
     if len(summary.points.weight) < 2:
         return 0.0
@@ -142,11 +142,11 @@ def shares_by_target(sample: RowSample) -> Shares:
     largest = np.abs(targets).max(initial=0.0) or 1.0
     targets = targets / largest
     weights = weights / weights.max(initial=0.0) if len(weights) else weights
-    worth: Floats = np.zeros(len(sample.values))
+    value: Floats = np.zeros(len(sample.values))
     if len(sample):
         columns, gains, _ = _pilot(sample.values, targets, weights)
-        np.add.at(worth, columns.astype(np.intp), np.cbrt(gains))
-    return Shares(_with_some_for_all(worth), sample, targets, weights)
+        np.add.at(value, columns.astype(np.intp), np.cbrt(gains))
+    return Shares(_with_some_for_all(value), sample, targets, weights)
 
 
 def enough_bins(shares: Shares, codes: Floats) -> int:
@@ -190,8 +190,8 @@ def _pilot(values: Floats, targets: Floats, weights: Floats) -> tuple[NDArray[np
     return _core.pilot(values, targets, weights, _TREES, _LEAVES, _RATE, least)
 
 
-def _with_some_for_all(worth: Sequence[float] | Floats) -> Floats:
-    """Return the shares of columns: a part evenly, the rest by their worth."""
-    worth = np.array(worth, np.float64)
-    evenly = np.full(len(worth), 1 / max(len(worth), 1))
-    return _EVENLY * evenly + (1 - _EVENLY) * worth / worth.sum() if worth.sum() > 0 else evenly
+def _with_some_for_all(value: Sequence[float] | Floats) -> Floats:
+    """Return the shares of columns: a part evenly, the rest by their value."""
+    value = np.array(value, np.float64)
+    evenly = np.full(len(value), 1 / max(len(value), 1))
+    return _EVENLY * evenly + (1 - _EVENLY) * value / value.sum() if value.sum() > 0 else evenly
