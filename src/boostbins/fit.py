@@ -23,6 +23,7 @@ from boostbins.methods import (
 )
 from boostbins.methods.budget import (
     MAX_SHARED_BINS,
+    BinShare,
     Total,
     TotalBins,
     allocate_bins,
@@ -290,10 +291,12 @@ def _cut(
 ) -> Bins:
     """Return the bins of all columns, whose summaries are made, or had, one at a time: all, to share a total."""
     columns = range(len(names))
+    shares: Sequence[BinShare | None] = [None] * len(names)
     if total is not None and names:
         held = map_threads(summary_of, columns, n_threads)
         summary_of = held.__getitem__
-        budgets = _shared(held, method, budgets, total, rows(), n_threads)
+        shared = _shared(held, method, budgets, total, rows(), n_threads)
+        budgets, shares = [share.bins for share in shared], shared
 
     def fit_column(i: int) -> tuple[Floats, BinStats, Choice | None]:
         summary = summary_of(i)
@@ -303,7 +306,7 @@ def _cut(
 
     fitted = map_threads(fit_column, columns, n_threads)
     cuts, stats, choices = zip(*fitted, strict=True) if fitted else ((), (), ())
-    return Bins(cuts, names, stats, choices, units)
+    return Bins(cuts, names, stats, choices, units, shares)
 
 
 def _shared(
@@ -313,13 +316,13 @@ def _shared(
     total: int | Literal["auto"],
     rows: RowSample | None,
     n_threads: int | None,
-) -> list[int]:
-    """Return the number of bins for each column, of a total."""
+) -> list[BinShare]:
+    """Return how many bins each column gets of a total."""
     most = [distinct_bins(summary, n) for summary, n in zip(summaries, budgets, strict=True)]
     if rows is None:
         if total == "auto":
             raise ValueError('total_bins="auto" needs a target, for which bins are enough: give y, or a number')
-        return allocate_bins(total, most, shares_by_spread(summaries))
+        return _given(total, most, shares_by_spread(summaries), "spread")
     shares = shares_by_target(rows)
     if total == "auto":
         few = allocate_bins(coarse_bins(len(most)), most, shares.of_columns)
@@ -330,7 +333,12 @@ def _shared(
             return np.where(np.isnan(values), np.nan, np.searchsorted(cuts, values))
 
         total = enough_bins(shares, np.array(map_threads(codes, range(len(most)), n_threads)))
-    return allocate_bins(total, most, shares.of_columns)
+    return _given(total, most, shares.of_columns, "target")
+
+
+def _given(total: int, most: Sequence[int], shares: Floats, by: Literal["target", "spread"]) -> list[BinShare]:
+    given = allocate_bins(total, most, shares)
+    return [BinShare(n, float(share), useful, by) for n, share, useful in zip(given, shares, most, strict=True)]
 
 
 def of_target(method: Any, total: Total) -> OfTarget:

@@ -196,7 +196,9 @@ def _ready_bins(
             )
     same = bins.stats is not None and all(len(c) == len(bins.cuts[j]) for c, j in zip(cuts, order, strict=True))
     choices = [bins.choices.get(bins.names[j]) for j in order]
-    return Bins(cuts, table.names, [bins.stats[j] for j in order] if same and bins.stats else None, choices)
+    shares = [bins.shares.get(bins.names[j]) for j in order]
+    stats = [bins.stats[j] for j in order] if same and bins.stats else None
+    return Bins(cuts, table.names, stats, choices, shares=shares)
 
 
 def _rooms(budgets: Sequence[int], to_native: Callable[[int, Floats], Floats]) -> list[int]:

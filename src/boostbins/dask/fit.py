@@ -128,7 +128,8 @@ def requested_bins(
     names = parts.reader.names
     if parts.reader.dtypes is None and len(bin_method) == len(names):  # an array has no names of its own
         choices = [bin_method.choices.get(name) for name in bin_method.names]
-        bin_method = Bins(bin_method.cuts, names, bin_method.stats, choices)
+        shares = [bin_method.shares.get(name) for name in bin_method.names]
+        bin_method = Bins(bin_method.cuts, names, bin_method.stats, choices, shares=shares)
     return cut(bin_method, summary), ranges_of_summary(summary)
 
 

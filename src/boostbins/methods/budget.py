@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,36 @@ _ENOUGH = 0.003  # of the error that is left may be due to bins
 _DECAY = 1.3  # what is due to bins falls with their number to this power: 1 for steps, 2 for what is smooth
 _FEWEST, _MOST, _UNKNOWN = 32, 255, 127  # bins per column on average: at least, at most, and where nothing is learnt
 _HELD = 3  # of how many rows one is held back
+
+
+@dataclass(frozen=True)
+class BinShare:
+    """How many bins a column got of a total, and why."""
+
+    bins: int
+    value: float  # its part of what bins are worth in all columns: by the target, or by how the values are spread
+    useful: int  # how many it could use: of its distinct values, or of its limit
+    by: Literal["target", "spread"]
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> BinShare:
+        """Return what `dataclasses.asdict` gave, where it can be so."""
+        share = cls(**fields)
+        numbers = (share.bins, share.useful)
+        is_sound = all(type(n) is int and MIN_BINS <= n <= MAX_BINS for n in numbers) and share.by in _BY
+        if not is_sound or not isinstance(share.value, int | float) or not 0 <= share.value <= 1:
+            raise ValueError("a share must be of a number of bins, with a value from 0 to 1")
+        return share
+
+    @property
+    def why(self) -> str:
+        """Return the reason in words."""
+        if self.bins == self.useful:
+            return f"as many as it can use; {self.value:.1%} of {_BY[self.by]}"
+        return f"{self.value:.1%} of {_BY[self.by]}"
+
+
+_BY = {"target": "what bins gain for the target", "spread": "the spread of all columns"}
 
 
 class Shares(NamedTuple):
