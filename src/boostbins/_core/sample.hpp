@@ -47,10 +47,13 @@ class BottomSample {
     void offer(uint64_t bits) {
         const uint64_t hash = hash_of(bits);
         if (hash > limit_) return;
-        // Room is made as values come: how many there may be is not how many there are.
-        if (2 * used_ >= slots_.size()) grow();
+        if (slots_.empty()) slots_.assign(kFirstSlots, kEmpty);
         if (!insert(bits, hash)) return;
-        if (++used_ > 2 * size_) prune();
+        // Room is made as values come: how many there may be is not how many there are.
+        if (++used_ > 2 * size_)
+            prune();
+        else if (2 * used_ > slots_.size())
+            grow();
     }
 
     // The sample's keys, ascending.
@@ -81,7 +84,7 @@ class BottomSample {
     }
 
     void grow() {
-        std::vector<uint64_t> before(std::max<size_t>(kFirstSlots, 4 * slots_.size()), kEmpty);
+        std::vector<uint64_t> before(4 * slots_.size(), kEmpty);
         before.swap(slots_);
         for (uint64_t bits : before)
             if (bits != kEmpty) insert(bits, hash_of(bits));
