@@ -94,8 +94,6 @@ def requested_bins(
 
     def suits(bins: Bins) -> bool:
         most = total + sum(rooms) - sum(budgets) if isinstance(total, int) else sum(rooms)
-    def suits(bins: Bins) -> bool:
-        most = sum(rooms) if total_bins is None else total_bins + sum(rooms) - sum(budgets)
         fits = bins.names == table.names and all(n <= room for n, room in zip(bins.n_bins, rooms, strict=True))
         return fits and sum(bins.n_bins) <= most and bins.stats is not None and not bins.units
 
