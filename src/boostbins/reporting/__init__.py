@@ -33,6 +33,7 @@ __all__ = ["Report", "report"]
 COLORS = {
     "auto": "#b01e68", "hybrid": "#0e7c7b",
     "quantile": "#b3541e", "kmeans": "#1b6ca8", "optimal": "#3d7a37", "uniform": "#7a5195",
+    "shared": "#8a6a00",
 }  # fmt: skip
 _OTHER = "#555555"
 
