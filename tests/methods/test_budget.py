@@ -6,19 +6,22 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from boostbins import (
     METHODS,
     Binner,
     Bins,
     ColumnSummary,
+    _core,
     fit_bins,
     optimal,
     summarize,
 )
 from boostbins.methods.budget import Total, allocate_bins, bin_value
+from tests import naive
 from tests.conftest import skewed
 
 # ---- a total for all columns
@@ -148,3 +151,82 @@ def test_a_bad_total_is_refused(total):
         ValueError, match='total_bins must be "auto", or a whole number, at least 2 for each of 2 columns'
     ):
         fit_bins(np.column_stack([skewed(4000), skewed(4000)]), total_bins=total)
+
+
+# ---- the pilot
+
+
+levels = st.sampled_from([0.0, -0.0, 1.0, 2.0, 2.0, 5e-324, 1e308, -1e308, np.inf, -np.inf, np.nan])
+
+
+@st.composite
+def pilots(draw):
+    n_columns, n_rows, n_targets = draw(st.integers(0, 3)), draw(st.integers(1, 14)), draw(st.integers(0, 3))
+    values = draw(arrays(np.float64, (n_columns, n_rows), elements=st.one_of(levels, st.floats())))
+    whole = st.integers(-3, 3).map(float)
+    targets = draw(arrays(np.float64, (n_rows, n_targets), elements=st.one_of(whole, st.floats(-1, 1))))
+    weight = st.one_of(st.sampled_from([0.0, 1.0, 1.0, 2.0]), st.floats(0, 1))
+    weights = draw(arrays(np.float64, n_rows, elements=weight))
+    least = draw(st.sampled_from([0.0, 0.5, 1.0, 3.0, 99.0]))
+    return values, targets, weights, draw(st.integers(0, 4)), draw(st.integers(0, 6)), draw(st.floats(0, 1)), least
+
+
+@given(pilots())
+@example((np.zeros((0, 3)), np.arange(3.0)[:, None], np.ones(3), 2, 3, 0.5, 1.0))  # no columns
+@example((np.array([[0.0, 1, 0]]), np.eye(3)[:, 1:2], np.array([1, 1e-63, 0]), 1, 2, 0.0, 0.0))  # a part without weight
+def test_the_pilot_is_what_its_definition_says(given):
+    columns, gains, left = _core.pilot(*given)
+    expected_columns, expected_gains, expected_left = naive.pilot(*given)
+    assert columns.tolist() == expected_columns
+    assert gains.tolist() == expected_gains
+    np.testing.assert_array_equal(left, np.array(expected_left).reshape(left.shape))
+
+
+@given(st.integers(0, 99), st.integers(1, 3))
+def test_a_split_gains_what_the_squares_fall_by(seed, n_targets):
+    r = np.random.default_rng(seed)
+    values, targets, weights = r.integers(0, 9, (3, 40)).astype(float), r.normal(size=(40, n_targets)), r.random(40)
+    columns, gains, left = _core.pilot(values, targets, weights, 1, 6, 1.0, 0.5)
+
+    def squares(rest):
+        return (weights[:, None] * rest**2).sum()
+
+    mean = np.average(targets, axis=0, weights=weights)
+    assert gains.sum() == pytest.approx(squares(targets - mean) - squares(left))
+    falls = []
+    for column in values:
+        for value in np.unique(column)[1:]:
+            parts = [np.flatnonzero(column < value), np.flatnonzero(column >= value)]
+            if min(weights[part].sum() for part in parts) >= 0.5:
+                means = np.empty_like(targets)
+                for part in parts:
+                    means[part] = np.average(targets[part], axis=0, weights=weights[part])
+                falls.append(squares(targets - mean) - squares(targets - means))
+    assert gains[0] == pytest.approx(max(falls))
+    assert len(columns) == 5
+
+
+@pytest.mark.parametrize("odd", [np.inf, -np.inf, np.nan, 1e308])
+@pytest.mark.parametrize("where", ["targets", "weights"])
+@pytest.mark.parametrize("least", [0.0, 1.0, np.nan])
+def test_a_pilot_of_what_cannot_be_added_up_ends(odd, where, least):
+    r = np.random.default_rng(0)
+    given = {"targets": r.normal(size=(50, 2)), "weights": np.ones(50)}
+    given[where][7] = odd
+    columns, gains, left = _core.pilot(r.normal(size=(2, 50)), given["targets"], given["weights"], 3, 5, 0.5, least)
+    assert len(columns) == len(gains)
+    assert (columns < 2).all()
+    assert left.shape == (50, 2)
+
+
+@pytest.mark.parametrize(
+    ("values", "targets", "weights"),
+    [
+        (np.zeros((2, 0)), np.zeros((0, 1)), np.zeros(0)),
+        (np.zeros((2, 3)), np.zeros((2, 1)), np.zeros(3)),
+        (np.zeros((2, 3)), np.zeros((3, 1)), np.zeros(4)),
+    ],
+)
+def test_a_pilot_needs_rows_with_targets_and_weights(values, targets, weights):
+    with pytest.raises(ValueError, match="needs rows, and for each its targets and its weight"):
+        _core.pilot(values, targets, weights, 1, 2, 0.1, 1.0)
