@@ -180,6 +180,15 @@ def test_a_total_is_shared_alike_whatever_the_rows_came_in(given, seed):
     check(fit_bins(reduce(add, [summaries[i] for i in r.permutation(len(summaries))]), **asked))
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_shares_are_parts_of_one_and_can_be_written(seed):
+    r = np.random.default_rng(seed)
+    for X in (r.normal(size=(50, 1)), np.column_stack([r.normal(size=50), np.ones((50, 2))])):
+        bins = fit_bins(X, max_bins=3, average_bins=16)
+        assert all(0 <= share.value <= 1 for share in bins.shares.values())
+        assert Bins.from_json(bins.to_json()).shares == bins.shares
+
+
 def test_one_column_gets_all_and_more_columns_than_bins_are_refused():
     r = np.random.default_rng(0)
     X, y = r.normal(size=(500, 1)), r.normal(size=500)

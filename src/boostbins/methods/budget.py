@@ -224,4 +224,4 @@ def _with_some_for_all(value: Sequence[float] | Floats) -> Floats:
     """Return the shares of columns: a part evenly, the rest by their value."""
     value = np.array(value, np.float64)
     evenly = np.full(len(value), 1 / max(len(value), 1))
-    return _EVENLY * evenly + (1 - _EVENLY) * value / value.sum() if value.sum() > 0 else evenly
+    return _EVENLY * evenly + (1 - _EVENLY) * (value / value.sum()) if value.sum() > 0 else evenly
