@@ -74,6 +74,8 @@ def test_all_missing_values_are_one_and_so_are_both_zeros():
         assert len(found) == 1
         assert not np.signbit(found.values[~np.isnan(found.values)]).any()
         np.testing.assert_array_equal(found.moments, [[len(equal)] * 3])
+    signaling = np.array([0x7F800001, 0x7FC00000, 0xFFC00000], np.uint32).view(np.float32)
+    assert len(sample({"a": signaling}, np.ones(3))) == 1
 
 
 def test_keys_must_fit():

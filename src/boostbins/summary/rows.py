@@ -78,7 +78,8 @@ class RowSample:
         rows = rows[least]
         values = np.empty((len(table), len(rows)))
         for i in range(len(table)):
-            values[i] = dense(table.read(i))[rows]
+            with np.errstate(invalid="ignore"):  # of signaling NaN, which are missing like any other
+                values[i] = dense(table.read(i))[rows]
         return cls(keys[rows], values + 0.0, sums)  # -0.0 and 0.0 are one value
 
     def __len__(self) -> int:
