@@ -120,9 +120,9 @@ class Total:
 NO_TOTAL = Total()
 
 
-def distinct_bins(summary: ColumnSummary, max_bins: int) -> int:
-    """Return the number of bins that a column can use, of so many."""
-    return max(min(max_bins, summary.n_cells) if summary.is_exact else max_bins, MIN_BINS)
+def useful_bins(max_bins: int, n_values: int | None) -> int:
+    """Return how many bins a column can use, if it has so many different values: two at least."""
+    return max(max_bins if n_values is None else min(max_bins, n_values), MIN_BINS)
 
 
 def allocate_bins(total: int, most: Sequence[int], shares: Sequence[float] | Floats) -> list[int]:
@@ -145,6 +145,14 @@ def allocate_bins(total: int, most: Sequence[int], shares: Sequence[float] | Flo
     most_left = most_left[whole[most_left] < limit[most_left]]
     whole[most_left[: int(total - whole.sum())]] += 1
     return [int(n) for n in whole]
+
+
+def shared_bins(
+    total: int, most: Sequence[int], shares: Sequence[float] | Floats, by: Literal["target", "spread"]
+) -> list[BinShare]:
+    """Return how many bins each column gets of a total, and why."""
+    given = allocate_bins(total, most, shares)
+    return [BinShare(n, float(share), useful, by) for n, share, useful in zip(given, shares, most, strict=True)]
 
 
 def shares_by_spread(summaries: Sequence[ColumnSummary]) -> Floats:
