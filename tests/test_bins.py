@@ -268,8 +268,8 @@ def test_shares_are_written_and_read():
     [
         None, [], {}, "much", {"bins": 1}, {"bins": 0}, {"bins": -5}, {"bins": 2.5}, {"bins": "2"}, {"bins": True},
         {"bins": None}, {"bins": 70_000}, {"bins": 10**400}, {"bins": 300}, {"useful": 1}, {"useful": 1e9},
-        {"value": -0.1}, {"value": 1.1}, {"value": 10**400}, {"value": "0.5"}, {"value": None}, {"value": True}, {"value": float("nan")},
-        {"by": "luck"}, {"by": []}, {"by": None}, {"more": 1},
+        {"value": -0.1}, {"value": 1.1}, {"value": 10**400}, {"value": "0.5"}, {"value": None}, {"value": True},
+        {"value": float("nan")},        {"by": "luck"}, {"by": []}, {"by": None}, {"more": 1},
     ],
 )  # fmt: skip
 def test_forged_shares_are_refused(odd):
