@@ -53,10 +53,11 @@ class BinShare:
     def from_dict(cls, fields: dict[str, Any]) -> BinShare:
         """Return what `dataclasses.asdict` gave, where it can be so."""
         share = cls(**fields)
-        numbers = (share.bins, share.useful)
-        is_sound = all(type(n) is int and MIN_BINS <= n <= MAX_BINS for n in numbers) and share.by in _BY
-        if not is_sound or not isinstance(share.value, int | float) or not 0 <= share.value <= 1:
-            raise ValueError("a share must be of a number of bins, with a value from 0 to 1")
+        is_sound = type(share.bins) is type(share.useful) is int and type(share.value) in (int, float)
+        if not is_sound or not MIN_BINS <= share.bins <= share.useful <= MAX_BINS or not 0 <= share.value <= 1:
+            raise ValueError("a share must be of a number of bins that are of use, with a value from 0 to 1")
+        if share.by not in _BY:
+            raise ValueError(f"a share must be by target or spread, got {share.by!r}")
         return share
 
     @property
@@ -232,4 +233,4 @@ def _with_some_for_all(value: Sequence[float] | Floats) -> Floats:
     """Return the shares of columns: a part evenly, the rest by their value."""
     value = np.array(value, np.float64)
     evenly = np.full(len(value), 1 / max(len(value), 1))
-    return _EVENLY * evenly + (1 - _EVENLY) * value / value.sum() if value.sum() > 0 else evenly
+    return _EVENLY * evenly + (1 - _EVENLY) * (value / value.sum()) if value.sum() > 0 else evenly
