@@ -30,7 +30,7 @@ MAX_SHARED_BINS = 4095
 
 _TREES, _LEAVES, _RATE = 15, 31, 0.2
 _LEAST_SHARE, _LEAST_ROWS = 1 / 400, 10  # of a leaf: of the weight of all, and of the different rows
-_ROWS_OF_ALL, _FEWEST_ROWS = 5, 2048  # of how many rows the pilot sees one, and how many at least
+_ROWS_OF_ALL, _FEWEST_ROWS = 2, 2048  # of how many rows the pilot sees one, and how many at least
 _EVENLY = 0.1  # of the shares: a pilot does not see all
 
 _COARSE = 8  # bins per column on average, with which a second pilot has to do
