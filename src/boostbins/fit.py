@@ -95,7 +95,7 @@ def fit_bins(
     columns : sequence of str, optional
         Which to bin; all, if not given.
     total_bins : int or "auto", optional
-        At most so many bins in all columns together, and at most `max_bins` in each: most for those that the target
+        At most this many bins in all columns together, and at most `max_bins` in each: most for those that the target
         needs finely, as a small boosted model on some rows tells; without a target, for those that are spread most.
         "auto": as many as are enough.
     average_bins : int, optional

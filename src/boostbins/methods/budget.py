@@ -95,7 +95,7 @@ class Total:
         return f"{name}={getattr(self, name)!r}"
 
     def of(self, n_columns: int, taken: int = 0, taken_for: str = "") -> TotalBins:
-        """Return what is left of the total for so many columns, when some are taken; at least two for each."""
+        """Return what is left of the total for `n_columns`, when some bins are taken; at least two for each."""
         total, average = self.total_bins, self.average_bins
         if average is not None:
             if total is not None:
@@ -122,7 +122,7 @@ NO_TOTAL = Total()
 
 
 def useful_bins(max_bins: int, n_values: int | None) -> int:
-    """Return how many bins a column can use, if it has so many different values: two at least."""
+    """Return how many of `max_bins` a column can use that has `n_values` different ones, if known: two at least."""
     return max(max_bins if n_values is None else min(max_bins, n_values), MIN_BINS)
 
 
