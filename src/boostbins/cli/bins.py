@@ -213,7 +213,7 @@ def run_show(options: argparse.Namespace, screen: Screen) -> int:
         return 0
     check_column(options.column, bins.names, "--column")
     if (share := bins.shares.get(options.column)) is not None and not screen.quiet:
-        screen.say(f"{share.bins:,} bins: {share.why}")
+        screen.say(f"{len(bins[options.column]) + 1:,} bins: {share.why}")
     if (choice := bins.choices.get(options.column)) is not None and not screen.quiet:
         _show_choice(choice, screen)
     if bins.stats is None:
