@@ -129,8 +129,8 @@ def useful_bins(max_bins: int, n_values: int | None) -> int:
 def allocate_bins(total: int, most: Sequence[int], shares: Sequence[float] | Floats) -> list[int]:
     """Return how many bins each column gets of a total: in proportion to its share, at most what it can use.
 
-    >>> allocate_bins(100, [255, 255, 10], [0.6, 0.2, 0.2])
-    [68, 22, 10]
+    >>> allocate_bins(100, [255, 255, 10], [0.5, 0.3, 0.2])
+    [56, 34, 10]
     """
     limit, share = np.array(most, np.float64), np.array(shares, np.float64)
     if limit.sum() <= total:
