@@ -13,7 +13,7 @@ from paper.binning import UNBINNED
 from paper.datasets import BY_KEY, TASKS
 from paper.learners import LEARNERS, NATIVE
 from paper.stats import Scores, adjusted, best_against_runner_up
-from paper.synthetic import TAIL_GRID
+from paper.synthetic import GRIDS, level_named
 
 PUBLISHED = Path(__file__).parent / "published"
 PAPER, OURS = "paper", "ours"
@@ -159,9 +159,7 @@ class Evidence:
             names=["data", "draw"]
         )
         cells = scores.pop("data").str.split("/", expand=True).reindex(columns=range(3))
-        level = [
-            float(row) if number != str(TAIL_GRID) else row for number, row in zip(cells[0], cells[1], strict=True)
-        ]
+        level = [level_named(GRIDS[int(number)], row) for number, row in zip(cells[0], cells[1], strict=True)]
         scores.insert(0, "grid", cells[0].astype(int))
         scores.insert(1, "row", pd.Series(level, scores.index, dtype=object))
         scores.insert(2, "col", cells[2].astype(float))

@@ -79,7 +79,7 @@ class Job:
         return hashlib.sha256(config.encode()).hexdigest()[:12]
 
     @property
-    def cell(self) -> synthetic.Cell | synthetic.TailCell:
+    def cell(self) -> synthetic.AnyCell:
         """Return the cell of a synthetic job, whose data is "grid/row/column"."""
         return synthetic.cell_of(self.data)
 
@@ -167,7 +167,8 @@ def _auto(max_bins: int) -> Callable[[Protocol, str], list[Job]]:
 
 
 def _auto_synthetic(protocol: Protocol, learner: str) -> list[Job]:
-    return _drawn(protocol, learner, synthetic.GRIDS.values(), AUTO_METHODS)
+    grids = (*synthetic.AUTHORS_GRIDS, synthetic.GRIDS[synthetic.TAIL_GRID])
+    return _drawn(protocol, learner, grids, AUTO_METHODS)
 
 
 def _one(protocol: Protocol) -> str:
