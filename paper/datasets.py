@@ -47,6 +47,12 @@ class Task:
         return "mse" if self.track == "regression" else "roc_auc"
 
     @property
+    def title(self) -> str:
+        """Return its name, with the track where that is not the usual one of two."""
+        is_second = self.track == "classification" and f"regression/{self.name}" in BY_KEY
+        return f"{self.name} (class.)" if is_second else self.name
+
+    @property
     def half(self) -> str:
         """Return which half of the datasets it is in: see `is_development`."""
         return DEVELOPMENT if is_development(self.name) else KEPT_ASIDE

@@ -36,9 +36,9 @@ SECTIONS = (
 """(title, tables, figures, whether it is open), by the beginning of their names."""
 
 
-def write(store: Store, folder: Path) -> Path:
-    """Write tables, figures and the page; return the page's path."""
-    evidence = Evidence(store.frame())
+def write(store: Store, folder: Path, older: bool = False) -> Path:
+    """Write tables, figures and the page; return the page's path. `older` is as for `Store.frame`."""
+    evidence = Evidence(store.frame(older))
     tables = [claims.table(evidence), *auto.all_tables(evidence)]
     tables += tqdm(all_tables(evidence), desc="tables", leave=False, disable=None)
     pictures = [figures.frontier(table.numbers) for table in tables if table.name == auto.FRONTIER]
