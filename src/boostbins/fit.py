@@ -28,10 +28,11 @@ from boostbins.methods.budget import (
     TotalBins,
     allocate_bins,
     coarse_bins,
-    distinct_bins,
     enough_bins,
+    shared_bins,
     shares_by_spread,
     shares_by_target,
+    useful_bins,
 )
 from boostbins.methods.choice import Choice
 from boostbins.sources.csv import MixedColumnError
@@ -318,11 +319,14 @@ def _shared(
     n_threads: int | None,
 ) -> list[BinShare]:
     """Return how many bins each column gets of a total."""
-    most = [distinct_bins(summary, n) for summary, n in zip(summaries, budgets, strict=True)]
+    most = [
+        useful_bins(max_bins, summary.n_cells if summary.is_exact else None)
+        for max_bins, summary in zip(budgets, summaries, strict=True)
+    ]
     if rows is None:
         if total == "auto":
             raise ValueError('total_bins="auto" needs a target, for which bins are enough: give y, or a number')
-        return _given(total, most, shares_by_spread(summaries), "spread")
+        return shared_bins(total, most, shares_by_spread(summaries), "spread")
     shares = shares_by_target(rows)
     if total == "auto":
         few = allocate_bins(coarse_bins(len(most)), most, shares.of_columns)
@@ -333,12 +337,7 @@ def _shared(
             return np.where(np.isnan(values), np.nan, np.searchsorted(cuts, values))
 
         total = enough_bins(shares, np.array(map_threads(codes, range(len(most)), n_threads)))
-    return _given(total, most, shares.of_columns, "target")
-
-
-def _given(total: int, most: Sequence[int], shares: Floats, by: Literal["target", "spread"]) -> list[BinShare]:
-    given = allocate_bins(total, most, shares)
-    return [BinShare(n, float(share), useful, by) for n, share, useful in zip(given, shares, most, strict=True)]
+    return shared_bins(total, most, shares.of_columns, "target")
 
 
 def of_target(method: Any, total: Total) -> OfTarget:

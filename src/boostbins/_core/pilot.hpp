@@ -52,6 +52,7 @@ class Pilot {
     }
 
     void grow(const PilotShape& shape) {
+        if (n_columns_ == 0) return;
         for (size_t tree = 0; tree < shape.n_trees && grow_tree(shape); ++tree) {
         }
     }
@@ -183,7 +184,7 @@ class Pilot {
                 square += beyond_mean * beyond_mean;
             }
             const double gain = square * weight / (before * after);
-            if (gain > most) {
+            if (gain > most && before * after > 0) {  // else a part has no weight, or next to none
                 most = gain;
                 leaf.column = c;
                 leaf.at = i + 1;

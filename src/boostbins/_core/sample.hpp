@@ -46,11 +46,8 @@ class BottomSample {
 
     void offer(uint64_t bits) {
         const uint64_t hash = hash_of(bits);
-        if (hash > limit_) return;
-        // Room is made as values come: how many there may be is not how many there are.
-        if (2 * used_ >= slots_.size()) grow();
-        if (!insert(bits, hash)) return;
-        if (++used_ > 2 * size_) prune();
+        if (hash > limit_ || slots_[place_of(bits, hash)] == bits) return;
+        add(bits, hash);
     }
 
     // The sample's keys, ascending.
@@ -68,23 +65,28 @@ class BottomSample {
     static constexpr size_t kFirstSlots = 16;
     static constexpr uint64_t kEmpty = kSignBit;  // -0.0, which canonical bits never are
 
-    // Returns whether the value is new.
-    bool insert(uint64_t bits, uint64_t hash) {
+    // Where the value is, or would be.
+    size_t place_of(uint64_t bits, uint64_t hash) const {
         const size_t mask = slots_.size() - 1;
         size_t at = static_cast<size_t>(hash >> 20) & mask;
-        while (slots_[at] != kEmpty) {
-            if (slots_[at] == bits) return false;
-            at = (at + 1) & mask;
-        }
-        slots_[at] = bits;
-        return true;
+        while (slots_[at] != bits && slots_[at] != kEmpty) at = (at + 1) & mask;
+        return at;
+    }
+
+    // Adds a new value. Room is made as values come: how many there may be is not how many there are.
+    void add(uint64_t bits, uint64_t hash) {
+        slots_[place_of(bits, hash)] = bits;
+        if (++used_ > 2 * size_)
+            prune();
+        else if (2 * used_ > slots_.size())
+            grow();
     }
 
     void grow() {
-        std::vector<uint64_t> before(std::max<size_t>(kFirstSlots, 4 * slots_.size()), kEmpty);
+        std::vector<uint64_t> before(4 * slots_.size(), kEmpty);
         before.swap(slots_);
         for (uint64_t bits : before)
-            if (bits != kEmpty) insert(bits, hash_of(bits));
+            if (bits != kEmpty) slots_[place_of(bits, hash_of(bits))] = bits;
     }
 
     void prune() {
@@ -104,7 +106,7 @@ class BottomSample {
 
     size_t size_, used_ = 0;
     uint64_t limit_ = std::numeric_limits<uint64_t>::max();
-    std::vector<uint64_t> slots_;
+    std::vector<uint64_t> slots_ = std::vector<uint64_t>(kFirstSlots, kEmpty);
 };
 
 }  // namespace boostbins

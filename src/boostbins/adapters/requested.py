@@ -92,9 +92,8 @@ def requested_bins(
     target = target_of(label, table.n_rows, n_classes) if needs_target(method, total) else None
     rooms = _rooms(budgets, cut_format.to_native)
 
-    most = total + sum(rooms) - sum(budgets) if isinstance(total, int) else sum(rooms)
-
     def suits(bins: Bins) -> bool:
+        most = total + sum(rooms) - sum(budgets) if isinstance(total, int) else sum(rooms)
         fits = bins.names == table.names and all(n <= room for n, room in zip(bins.n_bins, rooms, strict=True))
         return fits and sum(bins.n_bins) <= most and bins.stats is not None and not bins.units
 

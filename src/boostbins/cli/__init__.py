@@ -139,7 +139,9 @@ def _parser() -> argparse.ArgumentParser:
     comparing.add_argument("data", nargs="+", metavar="DATA", help=_FILES)
     comparing.add_argument("--target", required=True, metavar="COLUMN", help="what is to be predicted")
     comparing.add_argument("--library", choices=libraries, help="default: the first that is installed")
-    comparing.add_argument("--methods", type=_names, metavar="A,B", help=f"of {methods}; default: all but hybrid")
+    comparing.add_argument(
+        "--methods", type=_names, metavar="A,B", help=f"of {methods}, shared; default: all but hybrid"
+    )
     comparing.add_argument("--max-bins", type=_budgets, default=[255, 63], metavar="N,N", help="default: 255,63")
     comparing.add_argument("--task", choices=["auto", "regression", "classification"], default="auto")
     comparing.add_argument("--metric", metavar="NAME", help="by scikit-learn's names, e.g. neg_mean_absolute_error")

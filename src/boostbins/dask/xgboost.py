@@ -60,11 +60,12 @@ class _Represented(BinningMixin):
         _check_finite(ranges, bins)
         numbers = Replaced(parts.whole_reader, partial(represented, bins=bins, low=ranges.low))
         X, y, kwargs = with_numbers(X, y, kwargs, numbers, client)
-        missing, this.missing = this.missing, np.nan  # what was missing is NaN by now
+        given = this.missing, this.max_bin
+        this.missing, this.max_bin = np.nan, max_bin  # what was missing is NaN by now
         try:
             super().fit(X, y, **kwargs)  # type: ignore[misc]
         finally:
-            this.missing = missing
+            this.missing, this.max_bin = given
         _to_raw_values(this.get_booster(), parts.feature_indices, bins, ranges)
         self.bins_ = bins
         return self
@@ -77,8 +78,6 @@ class _Represented(BinningMixin):
     def get_xgb_params(self) -> dict[str, Any]:
         """Return the parameters for XGBoost's core."""
         params = super().get_xgb_params()  # type: ignore[misc]
-        if self._total and params.get("max_bin") is None:
-            params["max_bin"] = checked_max_bin(None, self._total)
         return {key: value for key, value in params.items() if key not in BINNING_PARAMS}
 
 

@@ -64,8 +64,10 @@ def method_named(method: str | Method, argument: str = "method", also: str = "")
     )
 
 
-def named_methods(methods: Any, always: Sequence[str] = ()) -> dict[str, Method]:
+def named_methods(methods: Any, always: Sequence[str] = (), also: Sequence[str] = ()) -> dict[str, Any]:
     """Return methods by their names, given as a sequence of names and functions, as a dict, or as one of them.
+
+    `always` are there in any case; names in `also` stand for something else, and are left as they are.
 
     >>> list(named_methods(["optimal", "kmeans"]))
     ['optimal', 'kmeans']
@@ -77,8 +79,10 @@ def named_methods(methods: Any, always: Sequence[str] = ()) -> dict[str, Method]
         methods = dict(named)
         if len(methods) < len(dict.fromkeys(named)):
             raise ValueError(f"methods must have different names, got {[name for name, _ in named]}: pass a dict")
+    others = "".join(f" or {name!r}" for name in also)
     return {
-        name: method_named(m, "methods") for name, m in {**dict(zip(always, always, strict=True)), **methods}.items()
+        name: m if isinstance(m, str) and m in also else method_named(m, "methods", others)
+        for name, m in {**dict(zip(always, always, strict=True)), **methods}.items()
     }
 
 

@@ -30,7 +30,7 @@ MAX_SHARED_BINS = 4095
 
 _TREES, _LEAVES, _RATE = 15, 31, 0.2
 _LEAST_SHARE, _LEAST_ROWS = 1 / 400, 10  # of a leaf: of the weight of all, and of the different rows
-_ROWS_OF_ALL, _FEWEST_ROWS = 5, 2048  # of how many rows the pilot sees one, and how many at least
+_ROWS_OF_ALL, _FEWEST_ROWS = 2, 2048  # of how many rows the pilot sees one, and how many at least
 _EVENLY = 0.1  # of the shares: a pilot does not see all
 
 _COARSE = 8  # bins per column on average, with which a second pilot has to do
@@ -53,10 +53,11 @@ class BinShare:
     def from_dict(cls, fields: dict[str, Any]) -> BinShare:
         """Return what `dataclasses.asdict` gave, where it can be so."""
         share = cls(**fields)
-        numbers = (share.bins, share.useful)
-        is_sound = all(type(n) is int and MIN_BINS <= n <= MAX_BINS for n in numbers) and share.by in _BY
-        if not is_sound or not isinstance(share.value, int | float) or not 0 <= share.value <= 1:
-            raise ValueError("a share must be of a number of bins, with a value from 0 to 1")
+        is_sound = type(share.bins) is type(share.useful) is int and type(share.value) in (int, float)
+        if not is_sound or not MIN_BINS <= share.bins <= share.useful <= MAX_BINS or not 0 <= share.value <= 1:
+            raise ValueError("a share must be of a number of bins that are of use, with a value from 0 to 1")
+        if share.by not in _BY:
+            raise ValueError(f"a share must be by target or spread, got {share.by!r}")
         return share
 
     @property
@@ -120,9 +121,9 @@ class Total:
 NO_TOTAL = Total()
 
 
-def distinct_bins(summary: ColumnSummary, max_bins: int) -> int:
-    """Return the number of bins that a column can use, of so many."""
-    return max(min(max_bins, summary.n_cells) if summary.is_exact else max_bins, MIN_BINS)
+def useful_bins(max_bins: int, n_values: int | None) -> int:
+    """Return how many bins a column can use, if it has so many different values: two at least."""
+    return max(max_bins if n_values is None else min(max_bins, n_values), MIN_BINS)
 
 
 def allocate_bins(total: int, most: Sequence[int], shares: Sequence[float] | Floats) -> list[int]:
@@ -145,6 +146,14 @@ def allocate_bins(total: int, most: Sequence[int], shares: Sequence[float] | Flo
     most_left = most_left[whole[most_left] < limit[most_left]]
     whole[most_left[: int(total - whole.sum())]] += 1
     return [int(n) for n in whole]
+
+
+def shared_bins(
+    total: int, most: Sequence[int], shares: Sequence[float] | Floats, by: Literal["target", "spread"]
+) -> list[BinShare]:
+    """Return how many bins each column gets of a total, and why."""
+    given = allocate_bins(total, most, shares)
+    return [BinShare(n, float(share), useful, by) for n, share, useful in zip(given, shares, most, strict=True)]
 
 
 def shares_by_spread(summaries: Sequence[ColumnSummary]) -> Floats:
@@ -224,4 +233,4 @@ def _with_some_for_all(value: Sequence[float] | Floats) -> Floats:
     """Return the shares of columns: a part evenly, the rest by their value."""
     value = np.array(value, np.float64)
     evenly = np.full(len(value), 1 / max(len(value), 1))
-    return _EVENLY * evenly + (1 - _EVENLY) * value / value.sum() if value.sum() > 0 else evenly
+    return _EVENLY * evenly + (1 - _EVENLY) * (value / value.sum()) if value.sum() > 0 else evenly

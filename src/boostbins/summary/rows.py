@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from boostbins import _core
 from boostbins.sources.table import ROWS_AT_ONCE, Table, dense
-from boostbins.sources.values import Floats, Targets
+from boostbins.sources.values import MAX_TARGETS, Floats, Targets, check_squares, check_total, numeric_column
 
 MAX_ROWS = 8192
 """Different rows that a sample keeps."""
@@ -20,6 +20,7 @@ MAGIC = b"boostbins rows"
 _VERSION = 1
 _HEADER = struct.Struct("<14sBQQQ")  # ..., rows, columns, moments
 _CRC = struct.Struct("<I")
+_MAX_COLUMNS = 2**31  # as many as an array may have
 
 Keys = NDArray[np.uint64]
 
@@ -69,14 +70,17 @@ class RowSample:
                     break
                 n *= 8
             rows = least
-        values = np.empty((len(table), len(rows)))
-        for i in range(len(table)):
-            values[i] = dense(table.read(i))[rows]
         weights = np.ones(len(rows)) if weight is None else weight[rows]
         targets = target[rows].astype(np.float64)
         with np.errstate(over="ignore"):
             moments = np.column_stack([np.ones(len(rows)), targets, np.square(targets).sum(axis=1)]) * weights[:, None]
-        return _least(keys[rows], values + 0.0, moments)  # -0.0 and 0.0 are one value
+        least, sums = _least(keys[rows], moments)
+        rows = rows[least]
+        values = np.empty((len(table), len(rows)))
+        for i in range(len(table)):
+            with np.errstate(invalid="ignore"):  # of signaling NaN, which are missing like any other
+                values[i] = dense(table.read(i))[rows]
+        return cls(keys[rows], values + 0.0, sums)  # -0.0 and 0.0 are one value
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -85,9 +89,9 @@ class RowSample:
         """Return the sample of both tables' rows."""
         if not isinstance(other, RowSample):
             return NotImplemented
-        parts = [(part.keys, part.values, part.moments) for part in (self, other)]
-        keys, values, moments = zip(*parts, strict=True)
-        return _least(np.concatenate(keys), np.concatenate(values, axis=1), np.concatenate(moments))
+        keys = np.concatenate([self.keys, other.keys])
+        least, sums = _least(keys, np.concatenate([self.moments, other.moments]))
+        return RowSample(keys[least], np.concatenate([self.values, other.values], axis=1)[:, least], sums)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, RowSample) and all(
@@ -126,16 +130,29 @@ class RowSample:
         if version != _VERSION:
             raise ValueError(f"a sample of rows of version {version}; this boostbins reads version {_VERSION}")
         length = 8 * n_rows * (1 + n_columns + n_moments)
+        is_sound = n_rows <= MAX_ROWS and n_columns <= _MAX_COLUMNS and 3 <= n_moments <= MAX_TARGETS + 2
         body = data[: -_CRC.size]
-        if len(body) != _HEADER.size + length or _CRC.unpack(data[-_CRC.size :])[0] != zlib.crc32(body):
+        if not is_sound or len(body) != _HEADER.size + length or _CRC.unpack(data[-_CRC.size :])[0] != zlib.crc32(body):
             raise ValueError(wrong)
         numbers = np.frombuffer(body, "<f8", offset=_HEADER.size)
         keys = np.frombuffer(body, "<u8", n_rows, _HEADER.size).astype(np.uint64)
         values, moments = numbers[n_rows : n_rows * (1 + n_columns)], numbers[n_rows * (1 + n_columns) :]
         sample = cls(keys, values.reshape(n_columns, n_rows).copy(), moments.reshape(n_rows, n_moments).copy())
-        if n_rows > MAX_ROWS or n_moments < 3 or (keys[1:] <= keys[:-1]).any() or not _is_sound(sample.moments):
+        if not sample._is_sound():
             raise ValueError(wrong)
         return sample
+
+    def _is_sound(self) -> bool:
+        """Return whether a sample can be so."""
+        keys = np.zeros(len(self), np.uint64)
+        for i, column in enumerate(self.values):
+            _core.add_to_keys(column, i, keys)
+        moments = self.moments
+        return (
+            np.array_equal(keys, self.keys)
+            and bool((keys[1:] > keys[:-1]).all() and np.isfinite(moments).all())
+            and bool((moments[:, 0] > 0).all() and (moments[:, -1] >= 0).all())
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return RowSample.from_bytes, (self.to_bytes(),)
@@ -147,22 +164,20 @@ def _keys_of(table: Table) -> Keys:
         for start in range(0, table.n_rows, ROWS_AT_ONCE):
             rows = slice(start, start + ROWS_AT_ONCE)
             for i in range(len(table)):
-                _core.add_to_keys(dense(table.read(i))[rows], i, keys[rows])
+                _core.add_to_keys(numeric_column(table.array[rows, i]), i, keys[rows])
         return keys
     for i in range(len(table)):
         _core.add_to_keys(dense(table.read(i)), i, keys)
     return keys
 
 
-def _least(keys: Keys, values: Floats, moments: Floats) -> RowSample:
-    """Return the sample of rows of which some may be equal."""
+def _least(keys: Keys, moments: Floats) -> tuple[NDArray[np.intp], Floats]:
+    """Return where the least keys are, ascending and each once, and the sums over all rows that have them."""
     order = np.argsort(keys, kind="stable")
     ascending = keys[order]
-    first = np.flatnonzero(np.concatenate([[True], ascending[1:] != ascending[:-1]]) if len(keys) else [])
-    sums = np.add.reduceat(moments[order], first, axis=0) if len(keys) else moments
-    kept = first[:MAX_ROWS]
-    return RowSample(ascending[kept], np.ascontiguousarray(values[:, order[kept]]), sums[:MAX_ROWS].copy())
-
-
-def _is_sound(moments: Floats) -> bool:
-    return bool((moments[:, 0] > 0).all() and (moments[:, -1] >= 0).all() and not np.isnan(moments).any())
+    first = np.flatnonzero(np.append(True, ascending[1:] != ascending[:-1])[: len(keys)])
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums = np.add.reduceat(moments[order], first, axis=0) if len(keys) else moments
+        check_total(float(sums[:, 0].sum()), "the rows' weight")
+        check_squares(float(sums[:, -1].sum()))
+    return order[first[:MAX_ROWS]], sums[:MAX_ROWS].copy()

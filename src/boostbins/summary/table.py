@@ -109,7 +109,7 @@ class TableSummary:
                     f"column {name!r} holds {unit or 'numbers'} in one summary, and {its or 'numbers'} in the other: "
                     f"they cannot be added"
                 )
-        sums = (mine + other[name] for name, mine in zip(self.names, self, strict=True))
+        sums = [mine + other[name] for name, mine in zip(self.names, self, strict=True)]
         return TableSummary(sums, self.names, {**other.units, **self.units}, self._sum_of_rows(other))
 
     def _sum_of_rows(self, other: TableSummary) -> RowSample | None:
