@@ -76,6 +76,7 @@ def test_no_dataset_may_be_worse_beyond_noise():
     assert not found.holds
     assert found.measured.startswith(("sulfur +19.9 %", "sulfur +20.0 %"))
     assert "houses" not in found.measured
+    assert "neither shown nor ruled out on 0 datasets" in found.measured
     assert budget.no_dataset_worse(setting_of({"native": 1.0, "average-63": 1.04}), "average-63", "native", 1.05).holds
 
 

@@ -221,6 +221,16 @@ def test_a_row_of_a_library_has_its_times_and_bins(folder, name):
     assert 0.9 * most - others <= found["average-63", 0].bins <= most
 
 
+@pytest.mark.parametrize("name", ["lightgbm", "xgboost"])
+def test_the_first_tree_is_noted_once_and_before_it_is_there(name):
+    learner, noted = LEARNERS[name], []
+    X = np.random.default_rng(0).random((200, 2))
+    for trees in (1, 3):
+        model = learner.make("regression", "native", 63, 0, {"n_estimators": trees})
+        model.fit(X, X[:, 0], **learner.first_tree(model, lambda: noted.append(trees)))  # noqa: B023
+    assert noted == [1, 3]
+
+
 def test_the_clock_changes_no_score(folder, monkeypatch):
     from paper import measure as measuring
 
