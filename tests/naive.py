@@ -181,8 +181,14 @@ def pilot(values, targets, weights, n_trees, n_leaves, rate, least_weight):
 
 
 def row_key(row):
-    """The key of a row: the sum of the hashes of what it has in its columns."""
-    return sum(_mixed(_mixed(i * 0x9E3779B97F4A7C15 + 1) ^ _bits(x)) for i, x in enumerate(row)) % 2**64
+    """The key of a row: 40 bits by the hashes of its values as float32, 24 by those of the values themselves."""
+    key, fine = 0, 2**24 - 1
+    for i, x in enumerate(row):
+        salt = _mixed(i * 0x9E3779B97F4A7C15 + 1)
+        with np.errstate(over="ignore"):
+            near = float(np.float32(x))
+        key ^= (_mixed(salt ^ _bits(near)) & ~fine) | (_mixed(salt ^ _bits(x)) & fine)
+    return key
 
 
 def _bits(x):

@@ -336,7 +336,7 @@ def _shared(
             cuts = find_chosen(summaries[i], method, few[i])[0]
             return np.where(np.isnan(values), np.nan, np.searchsorted(cuts, values))
 
-        total = enough_bins(shares, np.array(map_threads(codes, range(len(most)), n_threads)))
+        total = enough_bins(shares, np.array(map_threads(codes, range(len(most)), n_threads)), n_threads)
     return shared_bins(total, most, shares.of_columns, "target")
 
 

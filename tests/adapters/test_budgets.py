@@ -106,6 +106,12 @@ def test_a_total_that_was_asked_for_does_not_give_way(library):
         library.make(average_bins=50, **params).fit(X, target_for(library, y))
 
 
+def test_what_is_enough_is_so_whatever_the_engine_sees():
+    X, y = fine()
+    totals = [sum(library.make(total_bins="auto").fit(X, y).bins_.n_bins) for library in REGRESSORS[:3]]
+    assert max(totals) < 1.1 * min(totals)
+
+
 DATASETS = {
     "LightGBM": lambda X, y, **asked: boostbins.lightgbm.Dataset(X, y, params={"verbosity": -1}, **asked).construct(),
     "XGBoost": lambda X, y, **asked: boostbins.xgboost.QuantileDMatrix(X, y, **asked),

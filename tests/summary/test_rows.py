@@ -361,3 +361,11 @@ def test_targets_of_another_number_are_named():
     one, two = summarize({"a": [1.0, 2.0]}, y=[1.0, 2.0]), summarize({"a": [1.0, 2.0]}, y=np.eye(2))
     with pytest.raises(ValueError, match="targets"):
         _ = one + two
+
+
+def test_a_library_that_sees_float32_has_about_the_same_rows():
+    r = np.random.default_rng(0)
+    X, y = r.lognormal(0, 2, (30_000, 3)), r.normal(size=30_000)
+    exact, rounded = sample(X, y), sample(X.astype(np.float32), y)
+    np.testing.assert_array_equal(exact.keys >> np.uint64(24), rounded.keys >> np.uint64(24))
+    np.testing.assert_array_equal(exact.values.astype(np.float32), rounded.values)

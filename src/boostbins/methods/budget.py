@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boostbins import _core
+from boostbins._threads import map_threads
 from boostbins.methods import MAX_BINS, MIN_BINS
 from boostbins.methods.density import Points
 from boostbins.sources.values import Floats
@@ -34,10 +35,11 @@ _ROWS_OF_ALL, _FEWEST_ROWS = 2, 2048  # of how many rows the pilot sees one, and
 _EVENLY = 0.1  # of the shares: a pilot does not see all
 
 _COARSE = 8  # bins per column on average, with which a second pilot has to do
-_ENOUGH = 0.003  # of the error that is left may be due to bins
+_ENOUGH = 0.002  # of the error that is left may be due to bins
 _DECAY = 1.3  # what is due to bins falls with their number to this power: 1 for steps, 2 for what is smooth
-_FEWEST, _MOST, _UNKNOWN = 32, 255, 127  # bins per column on average: at least, at most, and where nothing is learnt
-_HELD = 3  # of how many rows one is held back
+_FEWEST, _MOST, _UNKNOWN = 32, 255, 127  # bins per column on average: at least, at most, and where too little is seen
+_SEEN = 0.1  # of the target's variance, which the pilots must explain for their errors to tell anything
+_JUDGED_ROWS, _PARTS = 4096, 3  # on which the pilots are judged, and in how many parts
 
 
 @dataclass(frozen=True)
@@ -188,30 +190,35 @@ def shares_by_target(sample: RowSample) -> Shares:
     return Shares(_with_some_for_all(value), sample, targets, weights)
 
 
-def enough_bins(shares: Shares, codes: Floats) -> int:
+def enough_bins(shares: Shares, codes: Floats, n_threads: int | None) -> int:
     """Return how many bins in all are enough: more of them would hardly lessen the error.
 
-    Two pilots learn from two thirds of the rows: one from the values, the other from their codes with few bins. By how
-    much more the second errs on the other rows tells how much finer bins must be.
+    Pilots learn from two thirds of the rows, for each third anew: one from the values, another from their codes with
+    few bins. By how much more the latter err on the rows that they have not seen tells how much finer bins must be.
 
     Parameters
     ----------
     shares : Shares
     codes : array of shape (columns, rows)
         The numbers of the bins that hold the sample's values; NaN for missing ones.
+    n_threads : int, optional
     """
-    sample, targets, weights = shares.sample, shares.targets, shares.weights
-    held = sample.keys % np.uint64(_HELD) == 0
-    growing = np.where(held, 0.0, weights)
-    errors = []
-    for values in (sample.values, codes):
-        _, _, left = _pilot(values, targets, growing)
-        errors.append(float((weights * held * np.square(left).sum(axis=1)).sum()))
-    fine, coarse = errors
-    mean = (targets * growing[:, None]).sum(axis=0) / growing.sum() if growing.any() else 0.0
-    unexplained = float((weights * held * np.square(targets - mean).sum(axis=1)).sum())
-    n_columns = len(sample.values)
-    if not min(fine, coarse) < unexplained:
+    sample = shares.sample.first(_JUDGED_ROWS)
+    n_columns, n_rows = len(sample.values), len(sample)
+    targets, weights = shares.targets[:n_rows], shares.weights[:n_rows]
+    parts = (sample.keys >> np.uint64(32)) % np.uint64(_PARTS)  # of bits that do not hang on the last digits
+
+    def errors(part: int) -> tuple[float, float, float]:
+        """Return the errors on a part: of the pilot from the values, of that from the codes, and of the mean."""
+        held = weights * (parts == part)
+        growing = weights - held
+        mean = (targets * growing[:, None]).sum(axis=0) / growing.sum() if growing.any() else 0.0
+        left = [_pilot(values, targets, growing)[2] for values in (sample.values, codes[:, :n_rows])]
+        fine, coarse, none = (float((held * np.square(x).sum(axis=1)).sum()) for x in (*left, targets - mean))
+        return fine, coarse, none
+
+    fine, coarse, none = np.array(map_threads(errors, range(_PARTS), n_threads)).sum(axis=0).tolist()
+    if min(fine, coarse) > (1 - _SEEN) * none or none == 0:
         return _UNKNOWN * n_columns
     lost = (coarse - fine) / fine if fine > 0 else np.inf
     average = _COARSE * (max(lost, 0.0) / _ENOUGH) ** (1 / _DECAY)
