@@ -39,7 +39,8 @@ _ENOUGH = 0.002  # of the error that is left may be due to bins
 _DECAY = 1.3  # what is due to bins falls with their number to this power: 1 for steps, 2 for what is smooth
 _FEWEST, _MOST, _UNKNOWN = 32, 255, 127  # bins per column on average: at least, at most, and where too little is seen
 _SEEN = 0.1  # of the target's variance, which the pilots must explain for their errors to tell anything
-_JUDGED_ROWS, _PARTS, _JUDGED_TREES = 4096, 3, 8  # on which the pilots are judged, in how many parts, and how large
+_JUDGED_ROWS, _PARTS = 4096, 3  # on which pilots are judged, and in how many parts
+_JUDGED_TREES, _JUDGED_RATE = 8, 0.3  # fewer trees that learn as much
 
 
 @dataclass(frozen=True)
@@ -185,7 +186,7 @@ def shares_by_target(sample: RowSample) -> Shares:
     weights = weights / weights.max(initial=0.0) if len(weights) else weights
     value: Floats = np.zeros(len(sample.values))
     if len(sample):
-        columns, gains, _ = _pilot(sample.values, targets, weights, _TREES)
+        columns, gains, _ = _pilot(sample.values, targets, weights, _TREES, _RATE)
         np.add.at(value, columns.astype(np.intp), np.cbrt(gains))
     return Shares(_with_some_for_all(value), sample, targets, weights)
 
@@ -213,7 +214,10 @@ def enough_bins(shares: Shares, codes: Floats, n_threads: int | None) -> int:
         held = weights * (parts == part)
         growing = weights - held
         mean = (targets * growing[:, None]).sum(axis=0) / growing.sum() if growing.any() else 0.0
-        left = [_pilot(values, targets, growing, _JUDGED_TREES)[2] for values in (sample.values, codes[:, :n_rows])]
+        left = [
+            _pilot(values, targets, growing, _JUDGED_TREES, _JUDGED_RATE)[2]
+            for values in (sample.values, codes[:, :n_rows])
+        ]
         fine, coarse, none = (float((held * np.square(x).sum(axis=1)).sum()) for x in (*left, targets - mean))
         return fine, coarse, none
 
@@ -230,10 +234,12 @@ def coarse_bins(n_columns: int) -> int:
     return _COARSE * n_columns
 
 
-def _pilot(values: Floats, targets: Floats, weights: Floats, n_trees: int) -> tuple[NDArray[np.uint64], Floats, Floats]:
+def _pilot(
+    values: Floats, targets: Floats, weights: Floats, n_trees: int, rate: float
+) -> tuple[NDArray[np.uint64], Floats, Floats]:
     """Return the columns of the splits of a small boosted model, their gains, and what is left of the targets."""
     least = max(_LEAST_SHARE, _LEAST_ROWS / len(weights)) * float(weights.sum())
-    return _core.pilot(values, targets, weights, n_trees, _LEAVES, _RATE, least)
+    return _core.pilot(values, targets, weights, n_trees, _LEAVES, rate, least)
 
 
 def _with_some_for_all(value: Sequence[float] | Floats) -> Floats:
