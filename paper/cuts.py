@@ -53,7 +53,8 @@ def _of_function(function: Callable[..., Any]) -> str:
 @cache
 def _of_budget(learner: str, method: str) -> str:
     few = {"n_estimators": 1}
-    models = ((LEARNERS[learner].make(probe.track, method, 0, 0, few), probe) for probe in probes())
+    tables = (*probes(), _noisy())
+    models = ((LEARNERS[learner].make(probe.track, method, 0, 0, few), probe) for probe in tables)
     return _digest(model.fit(probe.X, probe.y).bins_ for model, probe in models)
 
 
@@ -90,6 +91,15 @@ def _made() -> Iterator[Probe]:
     n = 36_000  # more than a summary has cells
     X = np.column_stack([_bell(r, n), _skewed(r, n)])
     yield Probe("regression", X, _graded(X[:, 0] ** 2 + X[:, 1] + r.random(n)))
+
+
+@cache
+def _noisy() -> Probe:
+    """Return a table of whose target most is noise: where enough bins are neither the fewest nor the most."""
+    r = np.random.default_rng(1)
+    n = 4000
+    X = np.column_stack([_bell(r, n), _skewed(r, n), _bell(r, n)])
+    return Probe("regression", X, _graded(X.sum(axis=1) + 3 * _bell(r, n)))
 
 
 def _bell(r: np.random.Generator, n: int) -> NDArray[np.float64]:
