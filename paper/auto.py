@@ -382,11 +382,10 @@ def _number(value: float) -> str:
 
 def _dataset(row: object) -> str:
     """Say how a dataset fares relative to a base, in percent."""
-    task = BY_KEY[row.dataset]  # type: ignore[attr-defined]
+    name = BY_KEY[row.dataset].title  # type: ignore[attr-defined]
     ratio, low, high = (100 * (getattr(row, name) - 1) for name in ("ratio", "low", "high"))
-    kind = " (class.)" if sum(task.name == other.name for other in TASKS) > 1 and task.track != "regression" else ""
     interval = "" if np.isnan(low) else f" ({low:+.1f} to {high:+.1f})"
-    return f"{task.name}{kind} {ratio:+.1f} % against {row.base}{interval}"  # type: ignore[attr-defined]
+    return f"{name} {ratio:+.1f} % against {row.base}{interval}"  # type: ignore[attr-defined]
 
 
 def _cell(cell: tuple[int, float | str, float]) -> str:

@@ -41,6 +41,12 @@ SUMMARY_METHODS: dict[str, Callable[..., Any]] = {
 OUR_METHODS: dict[str, Callable[..., Any]] = {"auto": boostbins.auto, "hybrid": boostbins.hybrid}
 FUNCTIONS = {**SUMMARY_METHODS, **OUR_METHODS, **RIVALS}
 METHODS = [*FUNCTIONS, "milp"]
+BUDGETS: dict[str, dict[str, Any]] = {
+    "average-63": {"average_bins": 63},
+    "average-255": {"average_bins": 255},
+    "auto-bins": {"total_bins": "auto"},
+}
+"""Numbers of bins that all columns share, as parameters of boostbins' estimators: k-means places them."""
 
 
 def find_bins(method: str, X: NDArray[np.float64], y: Any, max_bins: int, seed: int = 0) -> Bins:

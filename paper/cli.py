@@ -6,7 +6,9 @@ import argparse
 import os
 import re
 import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -15,6 +17,10 @@ from paper.jobs import ALL, EXPERIMENTS, PROTOCOLS, Job, plan
 from paper.learners import LEARNERS
 from paper.run import run, to_do
 from paper.store import Store, StoreError
+
+if TYPE_CHECKING:
+    from paper.evidence import Evidence
+    from paper.tables import Table
 
 RESULTS = Path(__file__).parent / "results"
 SMOKE_RESULTS = RESULTS.with_name("results-smoke")  # apart from what is kept
@@ -60,12 +66,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     running.add_argument("--protocol", default="smoke", help=f"{', '.join(PROTOCOLS)} (default: smoke)")
     running.add_argument("--learner", default="sklearn", help=f"{', '.join(LEARNERS)} (default: sklearn)")
-    running.add_argument("--only", nargs="+", default=[], metavar="NAME", help="datasets, tracks or methods")
+    running.add_argument("--only", nargs="+", default=[], metavar="NAME", help="datasets, tracks, methods or learners")
     running.add_argument("--seeds", type=_seeds, help="N for the first N, or A-B; the protocol's, if not given")
     running.add_argument("--max-rows", type=int, help="a random sample of so many rows per seed")
     running.add_argument("--hours", type=float, help="begin nothing after that time")
     running.add_argument("--jobs", type=int, default=-1, help="processes (default: one per core)")
     running.add_argument("--retry", action="store_true", help="run failed jobs again")
+    running.add_argument("--anew", action="store_true", help="run what is done too: the newest result counts")
     running.add_argument("--out", type=Path, help="folder for a report when all is done")
     running.add_argument("--dry-run", action="store_true", help="show what would be run")
     running.set_defaults(command=_run)
@@ -86,6 +93,15 @@ def _parser() -> argparse.ArgumentParser:
     asking.add_argument("--out", type=Path, help="folder for the tables and the figure")
     asking.set_defaults(command=_auto)
 
+    sharing = commands.add_parser(
+        "budget",
+        help="what is asked of a total of bins for all columns, what was measured, and whether it holds",
+        epilog="example: python -m paper run budget --protocol strong --hours 8; python -m paper budget",
+    )
+    sharing.add_argument("--markdown", action="store_true", help="with all tables")
+    sharing.add_argument("--out", type=Path, help="folder for the tables")
+    sharing.set_defaults(command=_budget)
+
     reporting = commands.add_parser(
         "report",
         help="tables, figures and one page of all",
@@ -97,8 +113,12 @@ def _parser() -> argparse.ArgumentParser:
     running.add_argument(
         "--results", type=Path, help=f"folder (default: {RESULTS}, or {SMOKE_RESULTS.name} beside it for smoke)"
     )
-    for command in (status, claiming, asking, reporting):
+    for command in (status, claiming, asking, sharing, reporting):
         command.add_argument("--results", type=Path, help=f"folder (default: {RESULTS})")
+    for command in (claiming, asking, sharing, reporting):
+        command.add_argument(
+            "--older", action="store_true", help="results of cuts that have changed since, where there are no others"
+        )
     return parser
 
 
@@ -168,12 +188,12 @@ def _run(options: argparse.Namespace) -> int:
         raise ValueError("jobs must not be 0: -1 is one per core")
     jobs = plan(options.experiments, options.protocol, options.learner, options.only, options.seeds, options.max_rows)
     store = Store(options.results or (SMOKE_RESULTS if options.protocol == "smoke" else RESULTS))
-    missing = to_do(jobs, store, options.retry)
+    missing = to_do(jobs, store, options.retry, options.anew)
     print(f"{len(jobs):,} jobs, {len(jobs) - len(missing):,} done before; results in {store.folder}")
     if options.dry_run:
         _show(missing)
         return 0
-    tally = run(jobs, store, options.jobs, options.hours, options.retry)
+    tally = run(jobs, store, options.jobs, options.hours, options.retry, options.anew)
     left, failed = to_do(jobs, store, False), {job.key for job in jobs} & set(store.failed())
     without = f" ({tally.missing:,} of them without data)" if tally.missing else ""
     print(f"{tally.done:,} done, {len(failed):,} failed, {len(left):,} left{without}")
@@ -210,6 +230,8 @@ def _status(options: argparse.Namespace) -> int:
     print(table.reset_index().to_markdown(index=False))
     if mixed := Evidence(frame).mixed:
         print(f"results on different data are mixed (see the checksums): {', '.join(mixed)}")
+    if store.n_older:
+        print(f"{store.n_older:,} results are of cuts that have changed since: their jobs count as not done")
     if store.broken:
         print(f"{store.broken} unreadable rows: their jobs count as not done")
     for row in frame[frame["failed"]].itertuples():
@@ -221,7 +243,7 @@ def _claims(options: argparse.Namespace) -> int:
     from paper import claims
     from paper.evidence import Evidence
 
-    evidence = Evidence(_existing(options).frame())
+    evidence = Evidence(_existing(options).frame(options.older))
     if options.markdown:
         print(claims.table(evidence).shown.to_markdown(index=False, disable_numparse=True))
         return 0
@@ -235,12 +257,36 @@ def _claims(options: argparse.Namespace) -> int:
 
 def _auto(options: argparse.Namespace) -> int:
     from paper import auto, figures
+
+    def write_figures(tables: list[Table], folder: Path) -> None:
+        for table in tables:
+            if table.name == auto.FRONTIER:
+                figures.frontier(table.numbers).write(folder)
+
+    return _asked(options, auto.all_tables, "auto", "auto-255 auto-63 auto-synthetic", write_figures)
+
+
+def _budget(options: argparse.Namespace) -> int:
+    from paper import budget
+
+    return _asked(options, budget.all_tables, "totals of bins", "budget budget-synthetic budget-speed")
+
+
+def _asked(
+    options: argparse.Namespace,
+    tables_of: Callable[[Evidence], Iterable[Table]],
+    what: str,
+    experiments: str,
+    write_figures: Callable[[list[Table], Path], None] = lambda tables, folder: None,
+) -> int:
+    """Show what is asked, the first table, or all that it is read from."""
     from paper.evidence import Evidence
 
     store = _existing(options)
-    tables = list(auto.all_tables(Evidence(store.frame())))
+    tables = list(tables_of(Evidence(store.frame(options.older))))
     if not tables:
-        print(f"{store.folder} has no results of auto yet: `python -m paper run auto-255 auto-63 auto-synthetic`")
+        older = f" with today's cuts ({store.n_older:,} are of older ones: see --older)" if store.n_older else ""
+        print(f"{store.folder} has no results of {what}{older} yet: `python -m paper run {experiments}`")
         return 1
     if options.markdown:
         print("\n".join(table.markdown() for table in tables).rstrip())
@@ -250,21 +296,20 @@ def _auto(options: argparse.Namespace) -> int:
     if options.out:
         for table in tables:
             table.write(options.out / "tables")
-            if table.name == auto.FRONTIER:
-                figures.frontier(table.numbers).write(options.out / "figures")
+        write_figures(tables, options.out / "figures")
         print(options.out)
     return 0
 
 
 def _report(options: argparse.Namespace) -> int:
-    _write_report(_existing(options), options.out)
+    _write_report(_existing(options), options.out, options.older)
     return 0
 
 
-def _write_report(store: Store, folder: Path) -> None:
+def _write_report(store: Store, folder: Path, older: bool = False) -> None:
     from paper import report  # which loads the drawing library
 
-    print(report.write(store, folder))
+    print(report.write(store, folder, older))
 
 
 def _show(jobs: list[Job]) -> None:

@@ -11,9 +11,10 @@ import pandas as pd
 
 from paper.binning import UNBINNED
 from paper.datasets import BY_KEY, TASKS
+from paper.jobs import SETTINGS_OF_BUDGETS, label
 from paper.learners import LEARNERS, NATIVE
 from paper.stats import Scores, adjusted, best_against_runner_up
-from paper.synthetic import TAIL_GRID
+from paper.synthetic import GRIDS, MISLEADING_GRID, level_named
 
 PUBLISHED = Path(__file__).parent / "published"
 PAPER, OURS = "paper", "ours"
@@ -154,18 +155,32 @@ class Evidence:
     def cell_errors(self) -> pd.DataFrame:
         """Return the errors on our synthetic draws, all grids and methods: grid, row, col, draw, and one per method."""
         rows = self._good[(self._good["kind"] == "synthetic") & (self._good["learner"] == "sklearn")]
-        rows = rows[rows["protocol"] == rows["protocol"].min()]
-        scores = rows.pivot(index=["data", "seed"], columns="method", values="score").reset_index(
-            names=["data", "draw"]
-        )
-        cells = scores.pop("data").str.split("/", expand=True).reindex(columns=range(3))
-        level = [
-            float(row) if number != str(TAIL_GRID) else row for number, row in zip(cells[0], cells[1], strict=True)
+        return _errors_by_cell(rows[rows["protocol"] == rows["protocol"].min()], "method")
+
+    @cached_property
+    def compared_budgets(self) -> pd.DataFrame:
+        """Return our results on real data of all that is compared where columns share a total of bins.
+
+        In suite order, with dataset, track and label.
+        """
+        rows = self._good[self._good["kind"] == "real"]
+        rows = _labelled(rows.assign(track=rows["data"].str.split("/").str[0], dataset=rows["data"]))
+        compared = {label(*setting) for settings in SETTINGS_OF_BUDGETS.values() for setting in settings}
+        return in_suite_order(rows[rows["label"].isin(compared)])
+
+    @cached_property
+    def speed(self) -> pd.DataFrame:
+        """Return the times of finding the bins and training, with label."""
+        return _labelled(self._good[self._good["kind"] == "speed"])
+
+    @cached_property
+    def misleading(self) -> dict[tuple[str, str], pd.DataFrame]:
+        """Return the errors on the grid where tails mislead, by learner and protocol; one column per label."""
+        rows = self._good[
+            (self._good["kind"] == "synthetic") & self._good["data"].str.startswith(f"{MISLEADING_GRID}/")
         ]
-        scores.insert(0, "grid", cells[0].astype(int))
-        scores.insert(1, "row", pd.Series(level, scores.index, dtype=object))
-        scores.insert(2, "col", cells[2].astype(float))
-        return scores
+        parts = _labelled(rows).groupby(["learner", "protocol"])
+        return {key: _errors_by_cell(part, "label") for key, part in parts if NATIVE in set(part["label"])}
 
     @cached_property
     def with_auto(self) -> dict[tuple[str, int], list[Scores]]:
@@ -229,6 +244,22 @@ class Evidence:
     def partial(self) -> frozenset[str]:
         """Return the datasets of which our data has fewer rows than the suite."""
         return frozenset(key for key, rows in self.descriptions["rows"].items() if rows < BY_KEY[str(key)].rows)
+
+
+def _labelled(rows: pd.DataFrame) -> pd.DataFrame:
+    settings = zip(rows["method"], rows["max_bins"].fillna(0).astype(int), strict=True)
+    return rows.assign(label=[label(method, max_bins) for method, max_bins in settings])
+
+
+def _errors_by_cell(rows: pd.DataFrame, columns: str) -> pd.DataFrame:
+    """Return errors on synthetic draws: grid, row, col, draw, and one column per method."""
+    scores = rows.pivot(index=["data", "seed"], columns=columns, values="score").reset_index(names=["data", "draw"])
+    cells = scores.pop("data").str.split("/", expand=True).reindex(columns=range(3))
+    level = [level_named(GRIDS[int(number)], row) for number, row in zip(cells[0], cells[1], strict=True)]
+    scores.insert(0, "grid", cells[0].astype(int))
+    scores.insert(1, "row", pd.Series(level, scores.index, dtype=object))
+    scores.insert(2, "col", cells[2].astype(float))
+    return scores
 
 
 def in_suite_order(frame: pd.DataFrame) -> pd.DataFrame:

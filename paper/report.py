@@ -10,7 +10,7 @@ from pathlib import Path
 import jinja2
 from tqdm import tqdm
 
-from paper import auto, claims, figures
+from paper import auto, budget, claims, figures
 from paper.evidence import Evidence
 from paper.figures import Picture
 from paper.store import Store, read_environments
@@ -21,6 +21,7 @@ SECTIONS = (
     ("Claims", ("claims",), (), True),
     ("Over all datasets", ("summary", "mrr"), (), True),
     ("What is asked of auto", ("auto-",), ("auto-",), True),
+    ("What is asked of a total of bins", ("budget-",), (), True),
     ("Gain per dataset", (), ("gains-",), True),
     ("Ours beside the paper's", ("beside-",), (), True),
     ("Synthetic grids", ("agreement", "grid-"), ("grid-",), True),
@@ -36,10 +37,10 @@ SECTIONS = (
 """(title, tables, figures, whether it is open), by the beginning of their names."""
 
 
-def write(store: Store, folder: Path) -> Path:
-    """Write tables, figures and the page; return the page's path."""
-    evidence = Evidence(store.frame())
-    tables = [claims.table(evidence), *auto.all_tables(evidence)]
+def write(store: Store, folder: Path, older: bool = False) -> Path:
+    """Write tables, figures and the page; return the page's path. `older` is as for `Store.frame`."""
+    evidence = Evidence(store.frame(older))
+    tables = [claims.table(evidence), *auto.all_tables(evidence), *budget.all_tables(evidence)]
     tables += tqdm(all_tables(evidence), desc="tables", leave=False, disable=None)
     pictures = [figures.frontier(table.numbers) for table in tables if table.name == auto.FRONTIER]
     for table in tables:

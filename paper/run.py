@@ -20,9 +20,9 @@ from typing import Any, NoReturn
 from tqdm import tqdm
 
 from paper.datasets import BY_KEY, DatasetError, load, local_path
-from paper.jobs import Job
+from paper.jobs import ALONE, Job
 from paper.measure import Outcome, measure
-from paper.store import Store
+from paper.store import Row, Store
 
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -38,29 +38,40 @@ class Tally:
     stopped: str = ""  # why it ended before all was done
 
 
-def to_do(jobs: Iterable[Job], store: Store, retry: bool) -> list[Job]:
-    """Return the jobs without a result, and the failed ones on request."""
-    done = set(store.rows()) - (set(store.failed()) if retry else set())
+def to_do(jobs: Iterable[Job], store: Store, retry: bool, anew: bool = False) -> list[Job]:
+    """Return the jobs without a result, and the failed ones on request, or all."""
+    done = set(store.rows()) - set(_not_counted(store, retry, anew))
     return [job for job in jobs if job.key not in done]
 
 
-def run(jobs: list[Job], store: Store, n_jobs: int = -1, hours: float | None = None, retry: bool = False) -> Tally:
-    """Do what is missing, and nothing else."""
+def _not_counted(store: Store, retry: bool, anew: bool) -> dict[str, Row]:
+    return store.rows() if anew else store.failed() if retry else {}
+
+
+def run(
+    jobs: list[Job],
+    store: Store,
+    n_jobs: int = -1,
+    hours: float | None = None,
+    retry: bool = False,
+    anew: bool = False,
+) -> Tally:
+    """Do what is missing, and nothing else; on request what has failed, or all."""
     tally = Tally()
     deadline = time.monotonic() + 3600 * hours if hours else float("inf")
-    again = store.failed() if retry else {}
+    again = _not_counted(store, retry, anew)
     cores = n_jobs if n_jobs > 0 else os.cpu_count() or 1
     os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
     before = signal.signal(signal.SIGTERM, _interrupted)
     every = 0.5 if sys.stderr.isatty() else 60  # seconds; a log file wants few lines
     try:
-        work, missing = _with_data(to_do(jobs, store, retry))
+        work, missing = _with_data(to_do(jobs, store, retry, anew))
         tally.missing = len(missing)
         with tqdm(total=len(work), unit="job", smoothing=0.05, mininterval=every, dynamic_ncols=True) as bar:
             # Nothing may run beside what is timed.
             for part, n in (
-                ([job for job in work if job.kind != "timing"], cores),
-                ([job for job in work if job.kind == "timing"], 1),
+                ([job for job in work if job.kind not in ALONE], cores),
+                ([job for job in work if job.kind in ALONE], 1),
             ):
                 with (
                     contextlib.closing(store.take(part, again)) as claims,

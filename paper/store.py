@@ -25,13 +25,16 @@ from typing import Any
 import pandas as pd
 from filelock import FileLock, Timeout
 
-from paper.jobs import Job
+from paper.cuts import cuts_of
+from paper.jobs import KINDS_WITH_CUTS, Job
 from paper.measure import Outcome
 
 JOB = [each.name for each in fields(Job)]
 OUTCOME = [each.name for each in fields(Outcome)]
-COLUMNS = ["key", *JOB, *OUTCOME[:-1], "environment", "error"]
-NUMBERS = ["max_bins", "seed", "max_rows", "score", "rows", "features", "bins", "bin_seconds", "train_seconds"]
+COLUMNS = ["key", *JOB, "cuts", *OUTCOME[:-1], "environment", "run", "error"]
+NUMBERS = [
+    "max_bins", "seed", "max_rows", "score", "rows", "features", "bins", "mean_bins", "bin_seconds", "train_seconds",
+]  # fmt: skip
 ENVIRONMENTS = "environments.json"
 PACKAGES = (
     "boostbins", "numpy", "scipy", "scikit-learn", "lightgbm", "xgboost", "catboost", "optbinning", "kmeans1d",
@@ -60,6 +63,7 @@ class Store:
 
     def __init__(self, folder: Path | str) -> None:
         self.folder = Path(folder)
+        self.run = uuid.uuid4().hex[:6]  # what is timed in one run is timed alike
         self._files: dict[Path, _File] = {}
 
     def rows(self) -> dict[str, Row]:
@@ -76,10 +80,21 @@ class Store:
         """Rows that cannot be read: their jobs count as not done."""
         return sum(file.broken for file in self._files.values())
 
-    def frame(self) -> pd.DataFrame:
-        """Return all rows, failed ones too, as a frame."""
-        frame = pd.DataFrame(self.rows().values(), columns=COLUMNS, dtype=str)
+    def frame(self, older: bool = False) -> pd.DataFrame:
+        """Return all rows, failed ones too, as a frame: of the cuts that methods give now.
+
+        `older` is whether rows of other cuts count where there are none of these.
+        """
+        rows = self.rows().values()
+        kept = [row for row in rows if is_older(row)] if older else []
+        kept += [row for row in rows if not is_older(row)]
+        frame = pd.DataFrame(kept, columns=COLUMNS, dtype=str).drop_duplicates(JOB, keep="last", ignore_index=True)
         return frame.assign(**{name: pd.to_numeric(frame[name]) for name in NUMBERS})
+
+    @property
+    def n_older(self) -> int:
+        """How many results are of other cuts than the methods give now: their jobs count as not done."""
+        return sum(map(is_older, self.rows().values()))
 
     def failed(self) -> dict[str, Row]:
         """Return the jobs whose newest row is an error."""
@@ -89,7 +104,14 @@ class Store:
         """Add a result."""
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / job.file
-        values = {"key": job.key, **asdict(job), **asdict(outcome), "environment": environment()[0]}
+        values = {
+            "key": job.key,
+            **asdict(job),
+            **asdict(outcome),
+            "cuts": job.cuts,
+            "environment": environment()[0],
+            "run": self.run,
+        }
         values["error"] = " ".join(outcome.error.split())
         with self._lock():
             self._note_environment()
@@ -199,6 +221,16 @@ def read_environments(folder: Path) -> dict[str, dict[str, str]]:
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def is_older(row: Row) -> bool:
+    """Return whether a result is of other cuts than its method gives now, as far as can be told here."""
+    if row["kind"] not in KINDS_WITH_CUTS:
+        return False
+    try:
+        return row["cuts"] != cuts_of(row["learner"], row["method"])
+    except ImportError:  # the library is not here
+        return False
 
 
 def _row(line: str) -> Row | None:

@@ -1,4 +1,4 @@
-"""Synthetic data: the paper's six grids over outliers, modes, sample size and bins, and one where tails say nothing."""
+"""Synthetic data: the paper's six grids; one where tails say nothing, and one where they mislead."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 MODE_DISTANCE = 4
 NOISE = 0.1
 N_FEATURES = 3
-TAIL_GRID = 7
+TAIL_GRID, MISLEADING_GRID = 7, 8
 Level: TypeAlias = float | str
 # The paper's text has a learning rate of 0.01; its runs, and its numbers, are with 0.1.
 PARAMS = {"n_estimators": 100, "learning_rate": 0.1, "max_depth": 5, "subsample": 0.8}
@@ -81,6 +81,52 @@ class TailCell:
         return X, added.sum(axis=1) + NOISE * random.standard_normal(self.rows)
 
 
+def _exposure(rows: int, random: np.random.Generator) -> tuple[Numbers, Numbers]:
+    population = np.floor(np.exp(6 + 2 * random.standard_normal(rows)))
+    share = 0.5 * random.standard_normal((rows, 4))
+    parts = random.poisson(population[:, None] * np.exp(share - 2))
+    other = random.standard_normal((rows, 2))
+    cases = random.poisson(population * np.exp(share[:, 0] + 0.3 * other[:, 0] - 3))
+    return np.column_stack([population, parts, other]), cases.astype(np.float64)
+
+
+def _rare(rows: int, random: np.random.Generator) -> tuple[Numbers, Numbers]:
+    z = random.standard_normal((rows, 6))
+    y = z[:, :2].sum(axis=1) + np.sin(2 * z[:, 3]) + NOISE * random.standard_normal(rows)
+    huge = 100 * (1 + random.pareto(1.5, rows))
+    return np.column_stack([z[:, :3], np.exp(2 * z[:, 3:])]), y + np.where(random.random(rows) < 0.002, huge, 0)
+
+
+def _claims(rows: int, random: np.random.Generator) -> tuple[Numbers, Numbers]:
+    z = random.standard_normal((rows, 4))
+    exposure = np.exp(1.5 * z[:, 0])
+    number = random.poisson(0.1 * exposure * np.exp(0.5 * z[:, 1]))
+    amounts = random.lognormal(0, 2, number.sum())
+    y = np.bincount(np.repeat(np.arange(rows), number), amounts, rows)
+    return np.column_stack([exposure, z[:, 1:3], np.exp(2 * z[:, 3])]), y
+
+
+MISLEADING = {"exposure": _exposure, "rare": _rare, "claims": _claims}
+"""Features and a target where few rows say much that is not so again: counts that grow with a heavy-tailed exposure; a
+target with rare huge values; sums of heavy-tailed amounts whose number grows with a heavy-tailed exposure."""
+
+
+@dataclass(frozen=True)
+class MisleadingCell:
+    """One cell of the grid where tails mislead."""
+
+    scenario: str = "exposure"
+    rows: int = 5000
+    max_bins: int = 255
+
+    def draw(self, seed: int | list[int]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return features and target."""
+        return MISLEADING[self.scenario](self.rows, np.random.default_rng(seed))
+
+
+AnyCell: TypeAlias = Cell | TailCell | MisleadingCell
+
+
 @dataclass(frozen=True)
 class Grid:
     """One experiment: two factors are varied."""
@@ -90,11 +136,11 @@ class Grid:
     rows: tuple[Level, ...]
     col_factor: str
     cols: tuple[float, ...]
-    base: Cell | TailCell
+    base: AnyCell
     in_paper: bool = True
 
     @cached_property
-    def cells(self) -> dict[tuple[Level, float], Cell | TailCell]:
+    def cells(self) -> dict[tuple[Level, float], AnyCell]:
         """Return the cells by their row and column level."""
         return {
             (row, col): _with(_with(self.base, self.row_factor, row), self.col_factor, col)
@@ -103,7 +149,7 @@ class Grid:
         }
 
 
-def _with(cell: Cell | TailCell, factor: str, level: Level) -> Cell | TailCell:
+def _with(cell: AnyCell, factor: str, level: Level) -> AnyCell:
     if isinstance(level, str):
         return replace(cell, **{factor: level})
     if factor == "obs_per_bin":
@@ -125,19 +171,31 @@ GRIDS = {
         Grid(5, "outlier_fraction", (*FRACTIONS, 1.0), "max_bins", BINS, Cell()),
         Grid(6, "n_modes", MODES, "max_bins", BINS, Cell(outlier_fraction=0.0), in_paper=False),
         Grid(TAIL_GRID, "scenario", tuple(SCENARIOS), "max_bins", BINS, TailCell(), in_paper=False),
+        Grid(MISLEADING_GRID, "scenario", tuple(MISLEADING), "rows", (1000, 2500, 5000), MisleadingCell(), False),
     )
 }
-AUTHORS_GRIDS = [grid for grid in GRIDS.values() if grid.number != TAIL_GRID]
+AUTHORS_GRIDS = [grid for grid in GRIDS.values() if grid.number < TAIL_GRID]
 
 
-def cell_of(data: str) -> Cell | TailCell:
+def cell_of(data: str) -> AnyCell:
     """Return the cell that "grid/row/column" names."""
-    number, row, col = data.split("/")
-    return GRIDS[int(number)].cells[row if row in SCENARIOS else float(row), float(col)]
+    grid, row, col = _named(data)
+    return grid.cells[row, col]
 
 
 def seed_of(data: str, draw: int) -> list[int]:
     """Return a seed: independent data in every cell, the same for every method."""
+    grid, row, col = _named(data)
+    level = grid.rows.index(row) if isinstance(row, str) else round(row * 100)
+    return [grid.number, level, int(col), draw]
+
+
+def _named(data: str) -> tuple[Grid, Level, float]:
     number, row, col = data.split("/")
-    level = list(SCENARIOS).index(row) if row in SCENARIOS else round(float(row) * 100)
-    return [int(number), level, int(col), draw]
+    grid = GRIDS[int(number)]
+    return grid, level_named(grid, row), float(col)
+
+
+def level_named(grid: Grid, row: str) -> Level:
+    """Return the level of a grid's rows by its text."""
+    return row if row in grid.rows else float(row)

@@ -376,6 +376,7 @@ LABELS = {
     "obs_per_bin": "rows per bin",
     "max_bins": "bins",
     "scenario": "scenario",
+    "rows": "rows",
 }
 
 

@@ -1,6 +1,7 @@
 """The paper's timing figure: one column binned, by boostbins, by the reference implementations, and XGBoost's training.
 
-Everything in one thread. The reference of k-means is scikit-learn's `KMeans`, of optimal k-means `kmeans1d`.
+And tables to find bins for and train on. Everything in one thread. The reference of k-means is scikit-learn's `KMeans`,
+of optimal k-means `kmeans1d`.
 """
 
 from __future__ import annotations
@@ -66,6 +67,20 @@ def seconds(shape: str, rows: int, implementation: str, method: str, max_bins: i
         if best > LONG:
             break
     return best
+
+
+TABLES = {"20000x16": (20_000, 16), "1000000x20": (1_000_000, 20)}
+"""Rows and columns of tables on which finding the bins and training are timed."""
+
+
+def table(rows: int, columns: int, seed: int) -> tuple[NDArray[np.float64], Column]:
+    """Return columns of several kinds in turn: lognormal, normal, even, counts and two-valued ones; and a target."""
+    random = np.random.default_rng(seed)
+    z = random.standard_normal((rows, columns))
+    kinds = (np.exp, np.asarray, lambda z: np.floor(1000 * z) / 1000, lambda z: np.floor(np.exp(1 + z)), np.sign)
+    X = np.column_stack([kinds[i % len(kinds)](column) for i, column in enumerate(z.T)])
+    y = np.sin(2 * z[:, 0]) + z[:, 1] * z[:, 2] + z[:, 3 : columns // 2].sum(axis=1)
+    return X, y + 0.3 * random.standard_normal(rows)
 
 
 def _boostbins(x: Column, method: Any, max_bins: int) -> Any:

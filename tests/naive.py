@@ -114,3 +114,90 @@ def projection(codes, weights):
         root = np.where(np.array(codes) == code, np.sqrt(weights), 0.0)
         matrix += np.outer(root, root) / (root @ root)
     return matrix
+
+
+def pilot(values, targets, weights, n_trees, n_leaves, rate, least_weight):
+    """The columns and gains of the splits of boosted trees, and what is left of the targets; sums in the same order.
+
+    Each tree splits the leaf that gains most, and each leaf where it gains most, the first of equals.
+    """
+    n_columns, n_rows = values.shape
+    ranks = [[(math.isnan(x), 0.0 if math.isnan(x) else x) for x in column.tolist()] for column in values]
+    orders = [sorted(range(n_rows), key=lambda row, rank=rank: (rank[row], row)) for rank in ranks]
+    left_over = [[float(t) for t in row] for row in targets]
+    weights = [float(w) for w in weights]
+
+    def sums(rows):
+        return sum(weights[i] for i in rows), [sum(c) for c in zip(*(scaled[i] for i in rows), strict=True)]
+
+    def best_split(leaf):
+        weight, total = sums([i for i in orders[0] if i in leaf])
+        best = (0.0, None, None)
+        if weight < 2 * least_weight:
+            return best
+        for column, (order, rank) in enumerate(zip(orders, ranks, strict=True)):
+            rows = [i for i in order if i in leaf]
+            for at in range(1, len(rows)):
+                before, part = sums(rows[:at])
+                after = weight - before
+                if rank[rows[at - 1]] == rank[rows[at]] or min(before, after) < least_weight or before * after <= 0:
+                    continue
+                beyond = [a - b * (before / weight) for a, b in zip(part, total, strict=True)]
+                gain = sum(b * b for b in beyond) * weight / (before * after)
+                if gain > best[0]:
+                    best = (gain, column, set(rows[:at]))
+        return best
+
+    def take_off(leaf, share):
+        weight, total = sums([i for i in orders[0] if i in leaf])
+        for i in leaf if weight else ():
+            left_over[i] = [r - share * (s / weight) for r, s in zip(left_over[i], total, strict=True)]
+
+    def scale():
+        return [[w * r for r in row] for w, row in zip(weights, left_over, strict=True)]
+
+    splits, scaled = [], scale()
+    if n_columns:
+        take_off(set(range(n_rows)), 1.0)
+    for _ in range(n_trees if n_columns else 0):
+        scaled = scale()
+        leaves = [set(range(n_rows))]
+        found = [best_split(leaves[0])]
+        while len(leaves) < n_leaves:
+            at = max(range(len(leaves)), key=lambda i: found[i][0])
+            gain, column, left = found[at]
+            if gain <= 0:
+                break
+            splits.append((column, gain))
+            right = leaves[at] - left
+            leaves[at], found[at] = left, best_split(left)
+            leaves.append(right)
+            found.append(best_split(right))
+        for leaf in leaves:
+            take_off(leaf, rate)
+        if len(leaves) == 1:
+            break
+    return [c for c, _ in splits], [g for _, g in splits], left_over
+
+
+def row_key(row):
+    """The key of a row: 40 bits by the hashes of its values as float32, 24 by those of the values themselves."""
+    key, fine = 0, 2**24 - 1
+    for i, x in enumerate(row):
+        salt = _mixed(i * 0x9E3779B97F4A7C15 + 1)
+        with np.errstate(over="ignore"):
+            near = float(np.float32(x))
+        key ^= (_mixed(salt ^ _bits(near)) & ~fine) | (_mixed(salt ^ _bits(x)) & fine)
+    return key
+
+
+def _bits(x):
+    (bits,) = struct.unpack("<Q", struct.pack("<d", float(x) + 0.0))
+    return 0x7FF8000000000000 if math.isnan(x) else bits
+
+
+def _mixed(x):
+    x %= 2**64
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EB % 2**64
+    return x ^ (x >> 31)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from boostbins import Bins, TableSummary, encode, fit_bins
 from boostbins import bins as bins_module
+from boostbins.methods.budget import BinShare
 from tests import naive
 from tests.conftest import EDGES, any_float, finite, skewed
 
@@ -181,6 +182,8 @@ def test_files_of_every_version_are_read(path):
     assert bins.stats is not None
     assert bins.stats[0].missing == 1
     assert bins.units == ({} if path.stem.endswith("v1") else {"rooms": "seconds"})
+    share = BinShare(5, 0.75, 255, "target")
+    assert bins.shares == ({"price": share} if path.stem.endswith("v3") else {})
 
 
 def test_json_that_was_cut_short_or_edited_is_refused(tmp_path):
@@ -190,7 +193,7 @@ def test_json_that_was_cut_short_or_edited_is_refused(tmp_path):
         "": "cut short",
         "[]": "not the JSON of boostbins",
         '{"a": 1}': "not the JSON of boostbins",
-        text.replace('"version": 2', '"version": 99'): "version 99",
+        text.replace('"version": 3', '"version": 99'): "version 99",
         text.replace('"x0"', '"y0"'): "changed after it was written",
         json.dumps({**json.loads(text), "sha256": None}): "changed after it was written",
     }
@@ -242,6 +245,38 @@ def test_forged_json_is_refused(column):
     assert len(Bins.from_json(forged({}))) == 2
     with pytest.raises(ValueError, match=r"not the JSON of boostbins' bins: \S"):
         Bins.from_json(forged(column))
+
+
+def test_shares_are_written_and_read():
+    r = np.random.default_rng(0)
+    X = {"a": r.lognormal(size=300), "b": r.integers(0, 2, 300), "c": np.full(300, np.nan)}
+    for y in (None, X["a"]):
+        bins = fit_bins(X, y=y, average_bins=20)
+        assert list(bins.shares) == ["a", "b", "c"]
+        assert bins.shares["a"].by == ("spread" if y is None else "target")
+        for copy in (Bins.from_json(bins.to_json()), pickle.loads(pickle.dumps(bins)), bins.observed(X)):
+            assert copy == bins
+            assert copy.shares == bins.shares
+            assert [share.why for share in copy.shares.values()] == [share.why for share in bins.shares.values()]
+    assert fit_bins(X).shares == {}
+    with pytest.raises(ValueError, match="shares must be one per column, got 1 for 2 columns"):
+        Bins([[1.0], [2.0]], shares=[None])
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        None, [], {}, "much", {"bins": 1}, {"bins": 0}, {"bins": -5}, {"bins": 2.5}, {"bins": "2"}, {"bins": True},
+        {"bins": None}, {"bins": 70_000}, {"bins": 10**400}, {"bins": 300}, {"useful": 1}, {"useful": 1e9},
+        {"value": -0.1}, {"value": 1.1}, {"value": 10**400}, {"value": "0.5"}, {"value": None}, {"value": True},
+        {"value": float("nan")},        {"by": "luck"}, {"by": []}, {"by": None}, {"more": 1},
+    ],
+)  # fmt: skip
+def test_forged_shares_are_refused(odd):
+    share = {"bins": 20, "value": 0.25, "useful": 255, "by": "target"}
+    assert Bins.from_json(forged({"share": share})).shares["b"].why == "25.0% of what bins gain for the target"
+    with pytest.raises(ValueError, match=r"not the JSON of boostbins' bins: \S"):
+        Bins.from_json(forged({"share": share | odd if isinstance(odd, dict) and odd else odd}))
 
 
 def test_what_holds_no_bins_is_named_and_endless_files_are_not_read(tmp_path):

@@ -56,7 +56,7 @@ def bins(X, cache, method="kmeans", budget=20, weight=None, label=None, total=No
         sample_weight=weight,
         label=label,
         bin_cache=cache,
-        total_bins=total,
+        total=total,
         cut_format=CutFormat(rule, lambda _, cuts: cuts),
         limit="max_bins=20",
     )

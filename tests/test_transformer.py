@@ -90,3 +90,21 @@ def test_auto_looks_at_the_target():
     assert set(binner.bins_.choices) == {"x0", "x1"}
     assert binner.bins_ == fit_bins(X, "auto", 63, y=y)
     assert Binner(method="auto", max_bins=63).fit(X).bins_ == fit_bins(X, "hybrid", 63)
+
+
+@pytest.mark.parametrize("asked", [{"total_bins": 90}, {"average_bins": 45}, {"total_bins": "auto"}], ids=str)
+def test_columns_share_a_total(asked):
+    r = np.random.default_rng(0)
+    X = r.lognormal(0, 2, (3000, 2))
+    y = np.where(np.log(X[:, 0]) > 0, "yes", "no")
+    binner = clone(Binner(**asked)).fit(X, y)
+    expected = fit_bins(X, y=y, **asked)
+    assert binner.bins_ == expected
+    assert binner.bins_.shares == pickle.loads(pickle.dumps(binner)).bins_.shares == expected.shares
+    if asked == {"total_bins": "auto"}:
+        with pytest.raises(ValueError, match='total_bins="auto" needs a target'):
+            Binner(**asked).fit(X)
+    else:
+        assert Binner(**asked).fit(X).bins_ == fit_bins(X, **asked)
+    with pytest.raises(ValueError, match="contradict each other"):
+        Binner(total_bins=90, average_bins=45).fit(X, y)

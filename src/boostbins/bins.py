@@ -17,6 +17,7 @@ from boostbins import _core
 from boostbins._atomic import atomic_write
 from boostbins._threads import cached_property, map_threads
 from boostbins.methods import MAX_BINS
+from boostbins.methods.budget import BinShare
 from boostbins.methods.choice import Choice
 from boostbins.sources.request import NonNumeric, Request
 from boostbins.sources.table import DATE, NOTHING, ROWS_AT_ONCE, SPAN, SparseColumn, Table, read_table
@@ -29,7 +30,7 @@ Codes: TypeAlias = NDArray[np.uint8] | NDArray[np.uint16]
 
 _ENCODERS = 64  # that are held at a time: each has tables
 _FORMAT = "boostbins.bins"
-_VERSION = 2  # 1 did not say which columns held dates, and in which unit
+_VERSION = 3  # 2 did not say how columns share a total, 1 not which held dates, and in which unit
 _HEAD = 64  # bytes of a file that tell whether it can be JSON
 
 
@@ -51,6 +52,8 @@ class Bins:
         From `fit_bins`.
     units : dict, optional
         What the cuts of a column count that held dates ("seconds since 1970") or durations ("seconds"), by its name.
+    shares : sequence of BinShare or None, optional
+        From `fit_bins`.
 
     Examples
     --------
@@ -66,13 +69,14 @@ class Bins:
     True
     """
 
-    __slots__ = ("__dict__", "_choices", "cuts", "names", "stats", "units")
+    __slots__ = ("__dict__", "_choices", "_shares", "cuts", "names", "stats", "units")
 
     cuts: tuple[Floats, ...]
     names: tuple[str, ...]
     stats: tuple[BinStats, ...] | None
     units: Mapping[str, str]
     _choices: tuple[Choice | None, ...]
+    _shares: tuple[BinShare | None, ...]
 
     def __init__(
         self,
@@ -81,6 +85,7 @@ class Bins:
         stats: Iterable[BinStats] | None = None,
         choices: Iterable[Choice | None] | None = None,
         units: Mapping[str, str] | None = None,
+        shares: Iterable[BinShare | None] | None = None,
     ) -> None:
         frozen = tuple(_frozen_cuts(c, i) for i, c in enumerate(cuts))
         known = tuple(f"x{i}" for i in range(len(frozen))) if names is None else tuple(map(str, names))
@@ -91,14 +96,16 @@ class Bins:
             raise ValueError(
                 f"stats must be one per column, and of its bins, got {len(held)} for {len(frozen)} columns"
             )
-        chosen = (None,) * len(frozen) if choices is None else tuple(choices)
-        if len(chosen) != len(frozen):
-            raise ValueError(f"choices must be one per column, got {len(chosen)} for {len(frozen)} columns")
+        chosen, shared = ((None,) * len(frozen) if given is None else tuple(given) for given in (choices, shares))
+        for argument, given in (("choices", chosen), ("shares", shared)):
+            if len(given) != len(frozen):
+                raise ValueError(f"{argument} must be one per column, got {len(given)} for {len(frozen)} columns")
         set_ = object.__setattr__
         set_(self, "cuts", frozen)
         set_(self, "names", known)
         set_(self, "stats", held)
         set_(self, "_choices", chosen)
+        set_(self, "_shares", shared)
         set_(self, "units", {name: unit for name, unit in (units or {}).items() if unit and name in known})
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -137,6 +144,11 @@ class Bins:
         """What "auto" chose, and why, by column: those that have fewer distinct values than bins had no choice."""
         return {name: choice for name, choice in zip(self.names, self._choices, strict=True) if choice is not None}
 
+    @property
+    def shares(self) -> dict[str, BinShare]:
+        """How many bins a column got of a total, and why, by column: nothing, if no total was asked for."""
+        return {name: share for name, share in zip(self.names, self._shares, strict=True) if share is not None}
+
     # ---- as a value
 
     @cached_property
@@ -162,7 +174,7 @@ class Bins:
         return f"Bins({', '.join(shown[:6] + more)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Bins, (self.cuts, self.names, self.stats, self._choices, self.units)
+        return Bins, (self.cuts, self.names, self.stats, self._choices, self.units, self._shares)
 
     # ---- written down
 
@@ -177,9 +189,11 @@ class Bins:
         ]
         for column, stats in zip(columns, self.stats or (), strict=False):
             column["stats"] = asdict(stats)
-        for column, choice in zip(columns, self._choices, strict=True):
+        for column, choice, share in zip(columns, self._choices, self._shares, strict=True):
             if choice is not None:
                 column["choice"] = asdict(choice)
+            if share is not None:
+                column["share"] = asdict(share)
             if column["name"] in self.units:
                 column["unit"] = self.units[column["name"]]
         content = {"format": _FORMAT, "version": _VERSION, **more, "columns": columns}
@@ -215,6 +229,7 @@ class Bins:
                 [BinStats.from_dict(c["stats"]) for c in columns if "stats" in c] or None,
                 [Choice.from_dict(c["choice"]) if "choice" in c else None for c in columns],
                 {c["name"]: _checked_unit(c["unit"]) for c in columns if "unit" in c},
+                [BinShare.from_dict(c["share"]) if "share" in c else None for c in columns],
             )
         except KeyError as error:
             raise ValueError(f"not the JSON of boostbins' bins: it lacks {error}") from None
@@ -374,7 +389,7 @@ class Bins:
         weight = None if sample_weight is None else checked_weight(sample_weight, table.n_rows, "sample_weight")
         summaries = (summarize_column(table, i, weight, max_cells=None) for i in range(len(table)))
         stats = [bin_stats(s, c) for s, c in zip(summaries, self.cuts, strict=True)]
-        return Bins(self.cuts, self.names, stats, self._choices, self.units)
+        return Bins(self.cuts, self.names, stats, self._choices, self.units, self._shares)
 
     def table(self, column: int | str | None = None) -> Any:
         """Return what each bin holds, as a frame (pandas if installed, else polars or Arrow).

@@ -28,7 +28,7 @@ from boostbins.sources.values import Targets
 
 BinCache: TypeAlias = str | os.PathLike[str] | None
 
-_KIND = f"boostbins {version('boostbins')} cache 3"  # to be counted up when the same request gets other cuts
+_KIND = f"boostbins {version('boostbins')} cache 4"  # to be counted up when the same request gets other cuts
 _IN_MEMORY = 256  # entries; those used least recently go first
 
 _memory: OrderedDict[tuple[str, Any], Bins] = OrderedDict()

@@ -41,7 +41,9 @@ from boostbins.adapters.params import (
 from boostbins.adapters.requested import FLOAT32, requested_bins
 from boostbins.bins import Bins
 from boostbins.cache import BinCache
+from boostbins.fit import default_bins
 from boostbins.methods import MAX_BINS
+from boostbins.methods.budget import Total, TotalBins
 from boostbins.sources.table import as_float32, is_sparse
 from boostbins.sources.values import Floats
 from boostbins.summary.ranges import ranges_of
@@ -98,8 +100,12 @@ class Pool(cb.Pool):
         bins, or None for no quantization, which CatBoost then does itself.
     bin_cache : None, "memory" or a folder
         Where bins are kept for when the same is asked of the same data again.
-    total_bins : int, optional
-        At most this many bins in all columns together, shared by what they gain; see `fit_bins`.
+    total_bins : int or "auto", optional
+        At most this many bins in all columns together: many for those that the target needs finely, few for others;
+        "auto" for as many as are enough. See `fit_bins`. A column may then have 4,095, if no `border_count` is given
+        (on a GPU: 129).
+    average_bins : int, optional
+        `total_bins` as an average per column.
     border_count, nan_mode, task_type
         As for `catboost.Pool.quantize`.
 
@@ -126,22 +132,23 @@ class Pool(cb.Pool):
         *args: Any,
         bin_method: BinMethod = DEFAULT,
         bin_cache: BinCache = None,
-        total_bins: int | None = None,
+        total_bins: TotalBins = None,
+        average_bins: float | None = None,
         border_count: int | None = None,
         nan_mode: str | None = None,
         task_type: str | None = None,
         **kwargs: Any,
     ) -> None:
-        check_binning_params(bin_method, bin_cache)
+        asked = _Asked(bin_method, bin_cache, Total(total_bins, average_bins))
+        check_binning_params(*asked)
         super().__init__(data, label, *args, **kwargs)
         self.bins_: Bins | None = None
-        if cuts_are_ours(bin_method, _obstacle(self, data) or _obstacle_to_quantizing(self)):
+        if cuts_are_ours(bin_method, _obstacle(self, data) or _obstacle_to_quantizing(self), asked.total):
             options = {"border_count": border_count, "nan_mode": nan_mode, "task_type": task_type}
             given = inspect.signature(cb.Pool.__init__).bind(self, data, label, *args, **kwargs).arguments
             n_threads = threads_of(given.get("thread_count"))
-            binning_params = {"bin_method": bin_method, "bin_cache": bin_cache, "total_bins": total_bins}
             rows = _Rows(data, given.get("weight"), label) if _is_made_of(self, data) else _rows_in(self)
-            borders = _borders(self, rows, binning_params, options, n_threads)
+            borders = _borders(self, rows, asked, options, n_threads)
             borders.quantize(self, options)
             self.bins_, self._feature_indices, self._bin_method = borders.bins, borders.feature_indices, bin_method
 
@@ -159,6 +166,14 @@ def from_native(pool: cb.Pool) -> Bins:
         return Bins([used.get(index, []) for index in pool._feature_indices], pool.bins_.names)
     names = pool.get_feature_names()
     return Bins(used.values(), [names[index] or f"x{index}" for index in used])
+
+
+class _Asked(NamedTuple):
+    """The bins that are asked for."""
+
+    method: BinMethod
+    cache: BinCache
+    total: Total
 
 
 @dataclass(frozen=True)
@@ -319,13 +334,14 @@ def _has_probabilities(params: Mapping[str, Any]) -> bool:
 def _borders(
     pool: cb.Pool,
     rows: _Rows,
-    binning_params: Mapping[str, Any],
+    asked: _Asked,
     params: Mapping[str, Any],
     n_threads: int | None,
     n_classes: int | None = None,
 ) -> _Borders:
     """Return the cuts for the numeric features of a pool."""
-    border_count = _border_count(params)
+    assert asked.method is not None
+    border_count = _border_count(params, asked.total)
     nan_mode = params.get("nan_mode") or "Min"
     if nan_mode not in ("Min", "Max", "Forbidden"):
         raise ValueError(f"nan_mode must be 'Min', 'Max' or 'Forbidden', got {nan_mode!r}")
@@ -338,14 +354,14 @@ def _borders(
     table = feature_table(data, others).map(as_float32)
     ranges = ranges_of(table, n_threads)
     bins = requested_bins(
-        binning_params["bin_method"],
+        asked.method,
         table,
         [min(max(int(border_count + 1 - missing), 2), MAX_BINS) for missing in ranges.missing],
         sample_weight=rows.weight,
         label=rows.label,
         n_classes=n_classes,
-        bin_cache=binning_params["bin_cache"],
-        total_bins=binning_params["total_bins"],
+        bin_cache=asked.cache,
+        total=asked.total.of(len(table)),
         cut_format=FLOAT32,
         limit=f"border_count={border_count}",
         n_threads=n_threads,
@@ -364,12 +380,12 @@ def _borders(
     return _Borders(bins, table.feature_indices, "".join(lines), nan_mode)
 
 
-def _border_count(params: Mapping[str, Any]) -> int:
-    """Return the number of borders, CatBoost's default if it is not given."""
+def _border_count(params: Mapping[str, Any], total: Total) -> int:
+    """Return the number of borders; if it is not given, CatBoost's default, or more where columns share a total."""
     count = params.get("border_count")
     if count is None:
         pairwise = str(params.get("loss_function")).split(":")[0] in ("PairLogitPairwise", "YetiRankPairwise")
-        return 32 if pairwise else 128 if params.get("task_type") == "GPU" else 254
+        return 32 if pairwise else 128 if params.get("task_type") == "GPU" else default_bins(total) - 1
     if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
         raise ValueError(f"border_count must be a whole number from 1 on, got {count!r}")
     return int(count)
@@ -463,7 +479,8 @@ class _Binned(BinningMixin):
             if label.ndim == 1 or label.shape[1] == 1:
                 classes, label = np.unique(label, return_inverse=True)
                 n_classes, label = len(classes), label.reshape(-1)
-        borders = _borders(pool, rows._replace(label=label), self._binning_params(), params, n_threads, n_classes)
+        asked = _Asked(self.bin_method, self.bin_cache, self._total)
+        borders = _borders(pool, rows._replace(label=label), asked, params, n_threads, n_classes)
         _refuse_other_cuts(prepared["eval_sets"], borders.feature_indices, borders.bins)
         if self._quantizes(prepared):
             if isinstance(X, cb.Pool):  # not the user's own
@@ -498,6 +515,7 @@ class _Binned(BinningMixin):
         cuts_are_ours(  # they are not, whatever was asked: this refuses or warns
             asked,
             "grid_search and randomized_search of CatBoost make cuts of their own: use scikit-learn's GridSearchCV",
+            self._total,
         )
         self.bin_method = None
         try:

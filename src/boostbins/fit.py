@@ -5,14 +5,35 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from boostbins._threads import WORTH_THREADS, Progress, checked_threads, map_threads
 from boostbins.bins import Bins
-from boostbins.methods import MAX_BINS, MIN_BINS, Method, find_chosen, method_named
-from boostbins.methods.budget import allocate_bins, bin_value, distinct_bins
+from boostbins.methods import (
+    DEFAULT_BINS,
+    MAX_BINS,
+    MIN_BINS,
+    Method,
+    find_chosen,
+    looks_at_target,
+    may_look_at_target,
+    method_named,
+)
+from boostbins.methods.budget import (
+    MAX_SHARED_BINS,
+    BinShare,
+    Total,
+    TotalBins,
+    allocate_bins,
+    coarse_bins,
+    enough_bins,
+    shared_bins,
+    shares_by_spread,
+    shares_by_target,
+    useful_bins,
+)
 from boostbins.methods.choice import Choice
 from boostbins.sources.csv import MixedColumnError
 from boostbins.sources.request import NonNumeric, PerRow, Request
@@ -20,20 +41,29 @@ from boostbins.sources.stream import Stream, open_source, peeked
 from boostbins.sources.table import Table
 from boostbins.sources.values import Floats, Targets, checked_target, numbers_or_classes, positive_weight
 from boostbins.summary.column import MAX_CELLS, ColumnSummary, checked_max_cells
+from boostbins.summary.rows import RowSample
 from boostbins.summary.stats import BinStats, bin_stats
-from boostbins.summary.table import TableSummary, summarize_column, summarize_stream, summarize_table
+from boostbins.summary.table import (
+    ALL_OF_TARGET,
+    OfTarget,
+    TableSummary,
+    summarize_column,
+    summarize_stream,
+    summarize_table,
+)
 
 
 def fit_bins(
     X: Any,
     method: str | Method = "kmeans",
-    max_bins: int | Sequence[int] | Mapping[str, int] = 255,
+    max_bins: int | Sequence[int] | Mapping[str, int] | None = None,
     sample_weight: PerRow = None,
     n_threads: int | None = None,
     *,
     y: PerRow = None,
     columns: Sequence[str] | None = None,
-    total_bins: int | None = None,
+    total_bins: TotalBins = None,
+    average_bins: float | None = None,
     exact: bool = False,
     non_numeric: NonNumeric = "error",
     dates_as_numbers: bool = False,
@@ -55,18 +85,21 @@ def fit_bins(
         of your own. "auto" looks at `y`.
     max_bins : int, or one per column as a sequence or a dict by name
         At most so many bins for present values, 2 to 65,535. A column with no more distinct values than that
-        gets a bin for each, whatever the method.
+        gets a bin for each, whatever the method. If not given, 255; where columns share a total, 4,095.
     sample_weight : array of shape (rows,), or the name of a column, optional
     n_threads : int, optional
         As many as there are processors, if not given.
     y : array of shape (rows,), or the name of a column, optional
-        The target, for methods that look at it: the summary then carries its sums per cell. Texts are taken as
-        classes (not where X comes in batches), numbers as numbers, of which a row may have several.
+        The target, for methods that look at it, and for how a total is shared. Texts are taken as classes (not where X
+        comes in batches), numbers as numbers, of which a row may have several.
     columns : sequence of str, optional
         Which to bin; all, if not given.
-    total_bins : int, optional
-        At most this many bins in all columns together, and still at most `max_bins` in each: half of them evenly, half
-        by what a column gains from bins (of the target's mean, if there is one).
+    total_bins : int or "auto", optional
+        At most this many bins in all columns together, and at most `max_bins` in each: most for those that the target
+        needs finely, as a small boosted model on some rows tells; without a target, for those that are spread most.
+        "auto": as many as are enough.
+    average_bins : int, optional
+        `total_bins` as an average per column.
     exact : bool
         Whether to hold every distinct value of a column, instead of at most 32,768 cells. Takes the memory and the
         time of sorting.
@@ -85,11 +118,17 @@ def fit_bins(
     Bins(income: 63)
     """
     find = method_named(method)
+    total = Total(total_bins, average_bins)
+    max_bins = default_bins(total) if max_bins is None else max_bins
+
+    def fit(summary: TableSummary) -> Bins:
+        return fit_summary(summary, find, max_bins, total=total.of(len(summary)), exact=exact, n_threads=n_threads)
+
     per_row = {"sample_weight": sample_weight, "y": y}
     if isinstance(X, TableSummary):
         if given := [argument for argument, value in per_row.items() if value is not None]:
             raise ValueError(f"{given[0]} is part of a TableSummary: give it to summarize")
-        return fit_summary(_chosen(X, columns), find, max_bins, total_bins=total_bins, exact=exact, n_threads=n_threads)
+        return fit(_chosen(X, columns))
     request = Request(columns, per_row, non_numeric, dates_as_numbers, texts=["y"])
     rows = open_source(X, request)
     if isinstance(rows, Stream):
@@ -97,8 +136,8 @@ def fit_bins(
         def max_cells(names: Sequence[str]) -> int | None:
             return None if exact else max(map(cells_for, checked_max_bins(max_bins, names)))
 
-        summary = _summarized(rows, replace(request, texts=()), max_cells, n_threads, progress)
-        return fit_summary(summary, find, max_bins, total_bins=total_bins, exact=exact, n_threads=n_threads)
+        needs = OfTarget(sums=may_look_at_target(find), rows=bool(total))
+        return fit(_summarized(rows, replace(request, texts=()), max_cells, needs, n_threads, progress))
     table, weight, target = rows.table, rows.per_row.get("sample_weight"), rows.per_row.get("y")
     check_some(table.names, request)
     return fit_table(
@@ -107,7 +146,7 @@ def fit_bins(
         checked_max_bins(max_bins, table.names),
         None if weight is None else positive_weight(weight, table.n_rows, "sample_weight"),
         None if target is None else numbers_or_classes(target, table.n_rows, "y"),
-        total_bins=total_bins,
+        total=total.of(len(table)),
         exact=exact,
         n_threads=n_threads,
     )
@@ -150,7 +189,7 @@ def summarize(
     request = Request(columns, {"sample_weight": sample_weight, "y": y}, non_numeric, dates_as_numbers)
     rows = open_source(X, request)
     if isinstance(rows, Stream):
-        return _summarized(rows, request, lambda _: max_cells, n_threads, progress)
+        return _summarized(rows, request, lambda _: max_cells, ALL_OF_TARGET, n_threads, progress)
     table, weight, target = rows.table, rows.per_row.get("sample_weight"), rows.per_row.get("y")
     return summarize_table(
         table,
@@ -165,16 +204,24 @@ def _summarized(
     stream: Stream,
     request: Request,
     max_cells: Callable[[Sequence[str]], int | None],
+    needs: OfTarget,
     n_threads: int | None,
     progress: Progress | None,
 ) -> TableSummary:
     """Return the summary of a stream; a column of a CSV that turns out to be text is as one that begins so."""
     while True:
         try:
-            names, batches = peeked(stream.batches(request, by_column=True))
+            # The sample of rows needs all columns of a batch at once.
+            by_column = not (needs.rows and request.per_row.get("y") is not None)
+            names, batches = peeked(stream.batches(request, by_column=by_column))
             check_some(names, request)
             return summarize_stream(
-                batches, max_cells=max_cells(names), n_threads=n_threads, progress=progress, size=stream.size
+                batches,
+                max_cells=max_cells(names),
+                of_target=needs,
+                n_threads=n_threads,
+                progress=progress,
+                size=stream.size,
             )
         except MixedColumnError as error:
             if request.non_numeric == "error" or error.column in request.named.values() or stream.names is None:
@@ -195,7 +242,7 @@ def fit_summary(
     method: Method,
     max_bins: int | Sequence[int] | Mapping[str, int],
     *,
-    total_bins: int | None = None,
+    total: TotalBins = None,
     exact: bool = False,
     n_threads: int | None = None,
     to_native: Callable[[int, Floats], Floats] = lambda column, cuts: cuts,
@@ -221,7 +268,15 @@ def fit_summary(
     def summary_of(i: int) -> ColumnSummary:
         return _as_coarse(summary.columns[i], None if exact else cells_for(budgets[i]))
 
-    return _cut(summary_of, summary.names, summary.units, method, budgets, total_bins, to_native, n_threads)
+    def rows() -> RowSample | None:
+        if summary.rows is None and any(column.has_target for column in summary):
+            raise ValueError(
+                "the summary has no sample of its rows, by which a total of bins is shared: it is of an older version, "
+                "of some columns of another, or a sum of parts whose columns stand in another order; summarize anew"
+            )
+        return summary.rows
+
+    return _cut(summary_of, summary.names, summary.units, method, budgets, total, rows, to_native, n_threads)
 
 
 def _cut(
@@ -230,17 +285,19 @@ def _cut(
     units: Mapping[str, str],
     method: Method,
     budgets: Sequence[int],
-    total_bins: int | None,
+    total: TotalBins,
+    rows: Callable[[], RowSample | None],
     to_native: Callable[[int, Floats], Floats],
     n_threads: int | None,
 ) -> Bins:
     """Return the bins of all columns, whose summaries are made, or had, one at a time: all, to share a total."""
     columns = range(len(names))
-    if total_bins is not None and names:
+    shares: Sequence[BinShare | None] = [None] * len(names)
+    if total is not None and names:
         held = map_threads(summary_of, columns, n_threads)
         summary_of = held.__getitem__
-        budgets = allocate_bins(total_bins, [distinct_bins(held[i], budgets[i]) for i in columns],
-                              map_threads(lambda i: bin_value(held[i]), columns, n_threads))  # fmt: skip
+        shared = _shared(held, method, budgets, total, rows(), n_threads)
+        budgets, shares = [share.bins for share in shared], shared
 
     def fit_column(i: int) -> tuple[Floats, BinStats, Choice | None]:
         summary = summary_of(i)
@@ -250,7 +307,47 @@ def _cut(
 
     fitted = map_threads(fit_column, columns, n_threads)
     cuts, stats, choices = zip(*fitted, strict=True) if fitted else ((), (), ())
-    return Bins(cuts, names, stats, choices, units)
+    return Bins(cuts, names, stats, choices, units, shares)
+
+
+def _shared(
+    summaries: Sequence[ColumnSummary],
+    method: Method,
+    budgets: Sequence[int],
+    total: int | Literal["auto"],
+    rows: RowSample | None,
+    n_threads: int | None,
+) -> list[BinShare]:
+    """Return how many bins each column gets of a total."""
+    most = [
+        useful_bins(max_bins, summary.n_cells if summary.is_exact else None)
+        for max_bins, summary in zip(budgets, summaries, strict=True)
+    ]
+    if rows is None:
+        if total == "auto":
+            raise ValueError('total_bins="auto" needs a target, for which bins are enough: give y, or a number')
+        return shared_bins(total, most, shares_by_spread(summaries), "spread")
+    shares = shares_by_target(rows)
+    if total == "auto":
+        few = allocate_bins(coarse_bins(len(most)), most, shares.of_columns)
+
+        def codes(i: int) -> Floats:
+            values = shares.sample.values[i]
+            cuts = find_chosen(summaries[i], method, few[i])[0]
+            return np.where(np.isnan(values), np.nan, np.searchsorted(cuts, values))
+
+        total = enough_bins(shares, np.array(map_threads(codes, range(len(most)), n_threads)), n_threads)
+    return shared_bins(total, most, shares.of_columns, "target")
+
+
+def of_target(method: Any, total: Total) -> OfTarget:
+    """Return what a summary needs of the target, for a method and a total of bins."""
+    return OfTarget(sums=looks_at_target(method), rows=bool(total))
+
+
+def default_bins(total: Total, usual: int = DEFAULT_BINS) -> int:
+    """Return how many bins a column may have where nothing is said: more than usual, where columns share a total."""
+    return MAX_SHARED_BINS if total else usual
 
 
 def cells_for(max_bins: int) -> int:
@@ -278,7 +375,7 @@ def fit_table(
     weight: Floats | None = None,
     target: Targets | None = None,
     *,
-    total_bins: int | None = None,
+    total: TotalBins = None,
     exact: bool = False,
     n_threads: int | None = None,
     to_native: Callable[[int, Floats], Floats] = lambda column, cuts: cuts,
@@ -287,13 +384,18 @@ def fit_table(
 
     `to_native` turns the cuts of a column into those that a library can use.
     """
+    sums_of = target if may_look_at_target(method) else None
 
     def summary_of(i: int) -> ColumnSummary:
-        return summarize_column(table, i, weight, target, max_cells=None if exact else cells_for(budgets[i]))
+        return summarize_column(table, i, weight, sums_of, max_cells=None if exact else cells_for(budgets[i]))
 
     threads = checked_threads(n_threads)
     threads = threads if table.n_rows >= WORTH_THREADS else 1
-    return _cut(summary_of, table.names, table.units, method, budgets, total_bins, to_native, threads)
+
+    def rows() -> RowSample | None:
+        return None if target is None else RowSample.of(table, weight, target)
+
+    return _cut(summary_of, table.names, table.units, method, budgets, total, rows, to_native, threads)
 
 
 def checked_max_bins(max_bins: int | Sequence[int] | Mapping[str, int], names: Sequence[str]) -> list[int]:

@@ -151,7 +151,7 @@ class _BinnedHistogram(BinningMixin):
             label=y,
             n_classes=_n_classes(model),
             bin_cache=model.bin_cache,
-            total_bins=model.total_bins,
+            total=model._total.of(len(table)),
             limit=f"max_bins={model.max_bins!r}",
         )
         thresholds = dict(zip(table.feature_indices, bins.cuts, strict=True))
@@ -211,7 +211,7 @@ class _BinnedExact(BinningMixin):
                 label=y,
                 n_classes=_n_classes(model),
                 bin_cache=model.bin_cache,
-                total_bins=model.total_bins,
+                total=model._total.of(len(table)),
                 limit=f"max_bins={model.max_bins!r}",
             )
             table, stand_ins = _represented(X, bins)

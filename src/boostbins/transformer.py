@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from boostbins.bins import Codes
 from boostbins.fit import fit_bins
 from boostbins.methods import Method, needs_target
+from boostbins.methods.budget import Total, TotalBins
 
 try:
     from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
@@ -38,9 +39,11 @@ class Binner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         "auto", "hybrid", "kmeans", "optimal", "quantile", "uniform" or a function ``(summary, max_bins) -> cuts``.
         "auto" looks at y.
     max_bins : int, or one per column as a sequence or (for frames) a dict by name
-        At most this many bins, the missing values' not counted.
-    total_bins : int, optional
-        At most this many in all columns together; see `fit_bins`.
+        At most this many bins, the missing values' not counted. If not given, 255; where columns share a total, 4,095.
+    total_bins : int or "auto", optional
+        At most this many in all columns together, more for those that y needs finely; see `fit_bins`.
+    average_bins : int, optional
+        `total_bins` as an average per column.
     exact : bool
         See `fit_bins`.
     n_threads : int, optional
@@ -65,15 +68,17 @@ class Binner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def __init__(
         self,
         method: str | Method = "kmeans",
-        max_bins: int | Sequence[int] | Mapping[str, int] = 255,
+        max_bins: int | Sequence[int] | Mapping[str, int] | None = None,
         *,
-        total_bins: int | None = None,
+        total_bins: TotalBins = None,
+        average_bins: float | None = None,
         exact: bool = False,
         n_threads: int | None = None,
     ) -> None:
         self.method = method
         self.max_bins = max_bins
         self.total_bins = total_bins
+        self.average_bins = average_bins
         self.exact = exact
         self.n_threads = n_threads
 
@@ -96,8 +101,9 @@ class Binner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             self.max_bins,
             sample_weight,
             self.n_threads,
-            y=y if needs_target(self.method, self.total_bins) else None,
+            y=y if needs_target(self.method, Total(self.total_bins, self.average_bins)) else None,
             total_bins=self.total_bins,
+            average_bins=self.average_bins,
             exact=self.exact,
         )
         return self

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -145,6 +146,60 @@ def test_auto_looks_at_the_target_in_files_and_in_summaries(parts, tmp_path, mon
     assert Bins.load("bins.json") == fit_bins(numbers_of(parts), "auto", total_bins=70, **options)
     assert main(["fit", "parts", "--target", "w", "-o", "bins.json"]) == 0  # kmeans: the target is left out
     assert Bins.load("bins.json") == fit_bins(numbers_of(parts))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "asked"),
+    [
+        (["--average-bins", "63"], {"average_bins": 63}),
+        (["--average-bins", "20.5", "--max-bins", "100"], {"average_bins": 20.5, "max_bins": 100}),
+        (["--total-bins", "auto"], {"total_bins": "auto"}),
+        (["--total-bins", "400", "--method", "auto"], {"total_bins": 400, "method": "auto"}),
+    ],
+    ids=str,
+)
+def test_columns_share_a_total_in_files_and_in_summaries(parts, tmp_path, monkeypatch, capsys, arguments, asked):
+    monkeypatch.chdir(tmp_path)
+    known = fit_bins(numbers_of(parts), y=parts["w"], **asked)
+    assert main(["fit", "parts", "--target", "w", *arguments, "-o", "bins.json"]) == 0
+    assert main(["summarize", "parts", "--target", "w", "-o", "s.bin"]) == 0
+    assert main(["fit", "s.bin", *arguments, "-o", "of_summary.json"]) == 0
+    capsys.readouterr()
+    for name in ("bins.json", "of_summary.json"):
+        assert Bins.load(name) == known
+        assert Bins.load(name).shares == known.shares
+    assert main(["show", "bins.json", "--column", "a"]) == 0
+    assert known.shares["a"].why in capsys.readouterr().out
+    assert main(["show", "bins.json", "--json"]) == 0
+    for row in json.loads(capsys.readouterr().out):
+        assert row["share"] == {**asdict(known.shares[row["column"]]), "why": known.shares[row["column"]].why}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--total-bins", "many"], "argument --total-bins: a whole number or auto, got 'many'"),
+        (["--total-bins", "63.5"], "argument --total-bins: a whole number or auto, got '63.5'"),
+        (["--average-bins", "auto"], "argument --average-bins: invalid float value: 'auto'"),
+        (["--average-bins", "1"], "average_bins must be a number from 2 to 65535, got 1.0"),
+        (["--average-bins", "nan"], "average_bins must be a number from 2 to 65535, got nan"),
+        (
+            ["--total-bins", "5"],
+            'total_bins must be "auto", or a whole number, at least 2 for each of 3 columns, got 5',
+        ),
+        (["--total-bins", "auto", "--average-bins", "9"], "total_bins='auto' and average_bins=9.0 contradict"),
+        (["--total-bins", "auto"], 'total_bins="auto" needs a target'),
+    ],
+)
+def test_totals_that_cannot_be_shared_are_refused(parts, tmp_path, monkeypatch, capsys, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    try:
+        code = main(["fit", "parts", "--without", "w", *arguments, "-o", "bins.json"])
+    except SystemExit as left:
+        code = left.code
+    assert code == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "bins.json").exists()
 
 
 def test_a_target_of_classes(parts, tmp_path, monkeypatch):

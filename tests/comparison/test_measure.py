@@ -92,7 +92,28 @@ def test_auto_sees_the_target_of_training_rows_only(library, task, monkeypatch):
 def test_by_default_all_but_hybrid_are_compared():
     X = np.random.default_rng(0).lognormal(0, 2, (200, 2))
     result = compare(X, X[:, 0], "sklearn", max_bins=15, splits=2, params={"max_iter": 2})
-    assert list(result.table["method"]) == ["native", "auto", "kmeans", "optimal", "quantile", "uniform"]
+    assert list(result.table["method"]) == ["native", "auto", "kmeans", "optimal", "quantile", "uniform", "shared"]
+
+
+def test_shared_bins_are_those_of_as_many_on_average():
+    from boostbins.lightgbm import LGBMRegressor
+
+    r = np.random.default_rng(0)
+    day = r.integers(0, 600, 4000)
+    X = {"day": day, "noise": r.normal(size=4000), "flag": r.integers(0, 2, 4000)}
+    y = np.cumsum(r.normal(size=600))[day]
+    result = compare(X, y, "lightgbm", ["shared", "kmeans"], 31, splits=4, params={"n_estimators": 30})
+    assert result.best == ("shared", 31)
+    assert "shared lowers the error" in result.verdict
+    assert result.snippet.endswith('LGBMRegressor(bin_method="kmeans", average_bins=31, n_estimators=30)')
+    model = LGBMRegressor(bin_method="kmeans", average_bins=31, n_estimators=30).fit(
+        np.column_stack(list(X.values())), y
+    )
+    assert model.bins_.n_bins[0] > 40
+    with pytest.raises(ValueError, match="or 'shared'"):
+        compare(X, y, "lightgbm", ["share"])
+    with pytest.raises(ValueError, match="params must not hold 'average_bins': it is set by max_bins"):
+        compare(X, y, "lightgbm", ["shared"], params={"average_bins": 9})
 
 
 def test_native_scores_are_those_of_the_library_itself():

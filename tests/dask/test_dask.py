@@ -156,6 +156,55 @@ def test_statistics_targets_and_budgets_per_column_are_those_of_memory():
     assert per_row == fit_bins(frame[FEATURES], "kmeans", 9, frame.weight, y=frame.y)
 
 
+ASKED = [{"total_bins": 90}, {"average_bins": 45}, {"total_bins": "auto"}]
+
+
+def check_shared(found, expected):
+    assert found == expected
+    assert found.shares == expected.shares != {}
+
+
+@given(st.data())
+@hypothesis_settings(max_examples=15)
+def test_columns_share_a_total_whatever_the_partitions(data):
+    n = data.draw(st.integers(1, 60))
+    frame = pd.DataFrame({name: data.draw(st.lists(any_float, min_size=n, max_size=n)) for name in "ba"})
+    frame["weight"] = data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n).filter(any))
+    frame["y"] = data.draw(st.lists(st.integers(-3, 3), min_size=n, max_size=n))
+    asked = data.draw(st.sampled_from([{"total_bins": 7}, {"average_bins": 9.5}, {"total_bins": "auto"}]))
+    bounds = data.draw(st.lists(st.integers(0, n), max_size=12))
+    method = data.draw(st.sampled_from(["kmeans", "quantile", "auto"]))
+    with dask.config.set(scheduler="synchronous"):
+        parts = in_parts(frame, bounds)
+        for weight in (None, "weight"):
+            found = boostbins.dask.fit_bins(parts, method, sample_weight=weight, y="y", **asked)
+            check_shared(found, fit_bins(frame, method, sample_weight=weight, y="y", **asked))
+        assert boostbins.dask.summarize(parts, "weight", y="y") == summarize(frame, "weight", y="y")
+
+
+@pytest.mark.usefixtures("synchronous")
+def test_many_rows_and_columns_share_a_total():
+    r = np.random.default_rng(0)
+    tall = pd.DataFrame({"a": r.lognormal(size=20_000), "b": r.integers(0, 2, 20_000), "c": r.normal(size=20_000)})
+    tall["y"] = np.round(10 * tall.a) + tall.b
+    wide = pd.DataFrame(r.lognormal(0, 1, (500, 40)), columns=[f"c{i}" for i in range(40)])  # more than one group
+    wide["y"] = np.round(10 * wide.c0) + np.round(wide.c30)
+    for frame, bounds in ((tall, [3000, 3000, 19_000]), (wide, [60, 400])):
+        parts = in_parts(frame, bounds)
+        for asked in ({"average_bins": 45}, {"total_bins": "auto"}):
+            check_shared(boostbins.dask.fit_bins(parts, y="y", **asked), fit_bins(frame, y="y", **asked))
+        whole = boostbins.dask.summarize(parts, y="y")
+        assert whole == summarize(frame, y="y")
+        assert fit_bins(whole, average_bins=20) == fit_bins(frame, y="y", average_bins=20)
+    check_shared(boostbins.dask.fit_bins(parts, average_bins=20), fit_bins(frame, average_bins=20))
+    with pytest.raises(ValueError, match='total_bins="auto" needs a target'):
+        boostbins.dask.fit_bins(parts, total_bins="auto")
+    with pytest.raises(ValueError, match="total_bins=90 and average_bins=45 contradict each other"):
+        boostbins.dask.fit_bins(parts, y="y", total_bins=90, average_bins=45)
+    with pytest.raises(ValueError, match="average_bins must be a number from 2 to 65535, got 'auto'"):
+        boostbins.dask.fit_bins(parts, y="y", average_bins="auto")
+
+
 @pytest.mark.usefixtures("synchronous")
 def test_partitions_without_rows_or_values_count_as_what_they_are():
     frame = pd.DataFrame({"a": [1.0, 2.0, np.nan], "n": pd.array([1, None, 3], "Int64"), "text": ["p", "q", "r"]})
@@ -322,6 +371,26 @@ def test_xgboost_trains_the_model_of_one_machine(kind, client):
     if order is not None:
         assert sorted(model.classes_) == list(one.classes_)
     np.testing.assert_allclose(on_cluster, predicted(one, rows, kind), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("asked", ASKED, ids=str)
+def test_estimators_share_a_total_on_a_cluster(asked, client):
+    frame = table().round({"y": 1}) * 10  # whole targets have exact sums
+    parts = in_parts(frame, [400, 400, 1500, 2000])
+    for module, name, usual in (
+        (boostbins.xgboost, "XGBRegressor", XGB),
+        (boostbins.lightgbm, "LGBMRegressor", LGBM),
+    ):
+        params = {key: value for key, value in usual.items() if key != "max_bin"} | {"n_estimators": 3}
+        model = getattr(boostbins.dask, name)(**params, **asked, bin_method="kmeans")
+        model.fit(parts[FEATURES], parts["y"])
+        one = getattr(module, name)(**params, **asked, bin_method="kmeans").fit(frame[FEATURES], frame["y"])
+        check_shared(model.bins_, one.bins_)
+        rows = frame[FEATURES][:200]
+        found = model.to_local().predict(rows) if name.startswith("LGBM") else model.get_booster().inplace_predict(rows)
+        np.testing.assert_allclose(found, one.predict(rows), rtol=1e-3, atol=1e-3)
+        with pytest.raises(ValueError, match="is for cuts by a bin_method, got bin_method=None"):
+            getattr(boostbins.dask, name)(**params, **asked, bin_method=None).fit(parts[FEATURES], parts["y"])
 
 
 def test_auto_looks_at_the_target_on_a_cluster(client):

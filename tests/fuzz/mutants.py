@@ -111,7 +111,7 @@ def json_is_damaged(r):
     Path("bins.json").write_bytes(damaged(bins.to_json().encode(), r))
     with refusals(), little_memory():
         again = Bins.load("bins.json")
-        assert (again, again.stats, again.choices) == (bins, bins.stats, bins.choices)
+        assert (again, again.stats, again.choices, again.shares) == (bins, bins.stats, bins.choices, bins.shares)
 
 
 _ODD = [
@@ -174,8 +174,8 @@ def check_usable(bins, r):
         assert cuts.dtype == np.float64
         assert np.isfinite(cuts).all()
         assert (cuts[1:] > cuts[:-1]).all()
-    for choice in bins.choices.values():
-        assert isinstance(choice.why, str)
+    for reason in (*bins.choices.values(), *bins.shares.values()):
+        assert isinstance(reason.why, str)
     if len(bins):
         codes = bins.encode([r.standard_normal(5) for _ in bins])
         assert (codes < bins.missing_code).all()
@@ -220,6 +220,22 @@ def forged_summary(column, r):
     return sealed(data)
 
 
+def forged_rows(sample, r):
+    """A sample's bytes with a number of its header or body forged, and the checksum made right."""
+    data = bytearray(sample.to_bytes()[:-4])
+    at = int(r.choice([15, 23, 31] if r.random() < 0.5 or len(data) == 39 else range(39, len(data), 8)))
+    match r.integers(3):
+        case 0:
+            odd = [0, 1, 2, 2**31, 2**32, 2**61, 2**63, 2**64 - 1]
+            struct.pack_into("<Q", data, at, int(odd[r.integers(len(odd))]))
+        case 1:
+            odd = [0.0, -1.0, math.nan, math.inf, 5e-324, 1e308]
+            struct.pack_into("<d", data, at, odd[r.integers(len(odd))])
+        case _:
+            data[at + int(r.integers(8))] ^= 1 << int(r.integers(8))
+    return sealed(data)
+
+
 def sealed(body):
     return bytes(body) + struct.pack("<I", zlib.crc32(body))
 
@@ -241,11 +257,15 @@ def a_summary_is_forged(r):
 def a_table_of_summaries_is_forged(r):
     asked = small_case(r)
     whole = summarize(asked.numbers, asked.weight, y=asked.target)
-    version = int(r.integers(1, 3))
+    version = int(r.integers(1, 4))
     described = {"names": whole.names, "units": {whole.names[0]: "seconds"} if r.random() < 0.3 else {}}
     names = json.dumps(whole.names if version == 1 else described).encode()
-    columns = [column.to_bytes() for column in whole]
-    lengths = [len(names), *map(len, columns)]
+    parts = [column.to_bytes() for column in whole]
+    if version > 2:
+        odd_rows = [b"", parts[0], *([forged_rows(whole.rows, r)] if whole.rows else [])]
+        held = b"" if whole.rows is None else whole.rows.to_bytes()
+        parts.append(held if r.random() < 0.5 else odd_rows[r.integers(len(odd_rows))])
+    lengths = [len(names), *map(len, parts)]
     odd = [0, 1, 7, 2**31, 2**40, 2**63, 2**64 - 1, sum(lengths)]
     for _ in range(r.choice([0, 1, 2])):
         lengths[r.integers(len(lengths))] = int(odd[r.integers(len(odd))])
@@ -261,23 +281,24 @@ def a_table_of_summaries_is_forged(r):
         ]
         names = [damaged(names, r), *odd_names][r.integers(1 + len(odd_names))]
     if r.random() < 0.3:
-        columns[r.integers(len(columns))] = forged_summary(whole.columns[0], r)
-    parts = [b"boostbins table" + bytes([version]), struct.pack("<Q", lengths[0]), names]
-    for length, column in zip(lengths[1:], columns, strict=True):
-        parts += [struct.pack("<Q", length), column]
-    data = sealed(b"".join(parts))
+        parts[r.integers(len(whole))] = forged_summary(whole.columns[0], r)
+    written = [b"boostbins table" + bytes([version]), struct.pack("<Q", lengths[0]), names]
+    for length, part in zip(lengths[1:], parts, strict=True):
+        written += [struct.pack("<Q", length), part]
+    data = sealed(b"".join(written))
     with telling(data.hex()[:4_000]), refusals(), little_memory():
         found = TableSummary.from_bytes(data)
         again = found.to_bytes()
         assert TableSummary.from_bytes(again) == found
-        assert len(again) == len(data) or names != json.dumps(described).encode()
+        assert len(again) == len(data) + 8 * (version < 3) or names != json.dumps(described).encode()
         if len(found):
             check_methods(found, r)
 
 
 def check_methods(summary, r):
     """A summary that was read can be cut, or says why not."""
-    bins = fit_bins(summary, str(r.choice(sorted(METHODS))), int(r.integers(2, 60)))
+    total = [{}, {}, {"average_bins": float(r.uniform(2, 99))}, {"total_bins": "auto"}][r.integers(4)]
+    bins = fit_bins(summary, str(r.choice(sorted(METHODS))), int(r.integers(2, 60)), **total)
     check_usable(bins, r)
 
 

@@ -109,7 +109,8 @@ class Case:
     max_bins: int | list[int] | dict[str, int]
     weight: np.ndarray | None = None
     target: np.ndarray | None = None
-    total_bins: int | None = None
+    total_bins: int | str | None = None
+    average_bins: float | None = None
     kinds: dict[str, str] = field(default_factory=dict)
 
     @cached_property
@@ -131,9 +132,22 @@ class Case:
             return [self.max_bins[name] for name in self.numbers]
         return self.max_bins if isinstance(self.max_bins, list) else [self.max_bins] * len(self.numbers)
 
+    @property
+    def total(self) -> dict[str, Any]:
+        """The total that columns share, as `fit_bins` is asked for it."""
+        asked = {"total_bins": self.total_bins, "average_bins": self.average_bins}
+        return {name: value for name, value in asked.items() if value is not None}
+
+    @property
+    def most(self) -> float:
+        """How many bins there may be in all."""
+        if self.average_bins is not None:
+            return int(self.average_bins * len(self.numbers))
+        return self.total_bins if isinstance(self.total_bins, int) else sum(self.budgets)
+
     def options(self, **others: Any) -> dict[str, Any]:
         """What `fit_bins` is asked, by position where it can be, since arrays have no names."""
-        asked = {"method": self.method, "max_bins": self.max_bins, "total_bins": self.total_bins}
+        asked = {"method": self.method, "max_bins": self.max_bins, **self.total}
         if isinstance(self.max_bins, Mapping):
             asked["max_bins"] = self.budgets
         return asked | {"sample_weight": self.weight, "y": self.target} | others
@@ -168,8 +182,14 @@ class Case:
             return "X has no rows"
         if self.weight is not None and not self.weight.any():
             return "sample_weight is zero for every row"
-        if self.total_bins is not None and self.total_bins < 2 * len(self.numbers):
+        if len(self.total) > 1:
+            return "contradict each other"
+        if self.average_bins is not None and self.average_bins < 2:
+            return "average_bins must be"
+        if isinstance(self.total_bins, int) and self.total_bins < 2 * len(self.numbers):
             return "total_bins must be"
+        if self.total_bins == "auto" and self.target is None:
+            return 'total_bins="auto" needs a target'
         return None
 
     def may_overflow(self) -> bool:
@@ -183,8 +203,7 @@ class Case:
     def __repr__(self) -> str:
         per_row = {"weight": self.weight, "target": self.target}
         shapes = {name: None if x is None else f"{x.dtype} {x.shape} {x.tolist()[:12]}" for name, x in per_row.items()}
-        budget = self.max_bins if self.total_bins is None else f"{self.max_bins}, {self.total_bins} in all"
-        return f"{self.n_rows} rows of {self.kinds}, {self.method}, {budget} bins, {shapes}"
+        return f"{self.n_rows} rows of {self.kinds}, {self.method}, {self.max_bins} bins, {self.total}, {shapes}"
 
 
 def as_numbers(column: np.ndarray) -> np.ndarray:
@@ -241,6 +260,18 @@ def any_case(r, *, most_rows=70_000, kinds=tuple(KINDS), numbers_only=False):
     cut = [name for name in names if columns[name].dtype != object]
     budgets = [int(b) for b in r.choice([2, 3, 7, 31, 255, 256, r.integers(2, 301)], len(cut))]
     max_bins = {0: budgets, 1: dict(zip(cut, budgets, strict=True))}.get(int(r.integers(0, 4)), [*budgets, 16][0])
-    total = int(r.integers(2 * len(cut) - 1, sum(budgets) + 5)) if cut and r.random() < 0.3 else None
     method = str(r.choice(sorted(METHODS)))
-    return Case(columns, method, max_bins, any_weight(r, n), any_target(r, n, numbers_only), total, chosen)
+    total = any_total(r, len(cut), budgets) if cut and r.random() < 0.4 else {}
+    return Case(columns, method, max_bins, any_weight(r, n), any_target(r, n, numbers_only), **total, kinds=chosen)
+
+
+def any_total(r, n_columns, budgets):
+    """A total that columns share: a number, an average, as many as are enough; now and then two of them."""
+    asked = {
+        "total_bins": int(r.integers(2 * n_columns - 1, sum(budgets) + 5)),
+        "average_bins": float(r.choice([1.9, 2, 2.5, 16, r.uniform(2, max(budgets) + 2)])),
+    }
+    if r.random() < 0.3:
+        asked["total_bins"] = "auto"
+    kept = r.choice([*asked, "both"], p=[0.55, 0.42, 0.03])
+    return {name: value for name, value in asked.items() if kept in (name, "both")}

@@ -2,39 +2,47 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from itertools import pairwise
+from operator import add
 from statistics import NormalDist
 
 import numpy as np
+import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from boostbins import (
     METHODS,
     Binner,
     Bins,
     ColumnSummary,
+    TableSummary,
+    _core,
     fit_bins,
     optimal,
     summarize,
 )
-from boostbins.methods.budget import allocate_bins, bin_value
+from boostbins.methods.budget import Total, allocate_bins, bin_value
+from tests import naive
 from tests.conftest import skewed
 
 # ---- a total for all columns
 
 
 @given(
-    st.lists(st.tuples(st.integers(2, 400), st.floats(0, 1e6)), min_size=1, max_size=30),
+    st.lists(st.tuples(st.integers(2, 400), st.floats(1e-6, 1e6)), min_size=1, max_size=30),
     st.integers(0, 5000),
 )
 def test_a_total_is_shared_by_what_columns_can_use(columns, total):
     most, bin_values = [m for m, _ in columns], [w for _, w in columns]
     if total < 2 * len(most):
-        with pytest.raises(ValueError, match="total_bins must be a whole number, at least 2 for each"):
-            allocate_bins(total, most, bin_values)
+        with pytest.raises(ValueError, match='total_bins must be "auto", or a whole number, at least 2 for each'):
+            Total(total).of(len(most))
         return
-    bins = allocate_bins(total, most, bin_values)
+    bins = allocate_bins(Total(total).of(len(most)), most, bin_values)
     assert all(2 <= n <= m for n, m in zip(bins, most, strict=True))
     assert sum(bins) == min(total, sum(most))
 
@@ -56,6 +64,7 @@ def test_a_total_is_kept_to_where_some_columns_cannot_have_less():
 
 TABLE_COLUMNS = {
     "two-valued": lambda r, n: r.integers(0, 2, n).astype(float),
+    "flag": lambda r, n: r.random(n) < 0.3,
     "constant": lambda r, n: np.full(n, 7.0),
     "all missing": lambda r, n: np.full(n, np.nan),
     "half missing": lambda r, n: np.where(r.random(n) < 0.5, np.nan, r.normal(size=n)),
@@ -63,32 +72,147 @@ TABLE_COLUMNS = {
     "ties": lambda r, n: np.round(r.normal(size=n), 1),
     "lognormal": lambda r, n: r.lognormal(0, 2, n),
     "infinite": lambda r, n: np.where(r.random(n) < 0.1, np.inf, r.normal(size=n)),
+    "huge": lambda r, n: r.choice([-1.7e308, 1.7e308, 0.0, 1.0, 3e307], n),
+    "subnormal": lambda r, n: r.integers(-3, 9, n) * 5e-324,
+    "large integers": lambda r, n: r.integers(2**53, 2**53 + 400, n),
+    "dates": lambda r, n: np.datetime64("2024-01-01", "s") + r.integers(0, 10**7, n),
+    "text": lambda r, n: r.choice(np.array(["a", "b"], object), n),
+}
+
+# Whole numbers, whose sums are the same in every order.
+TARGETS = {
+    "none": lambda r, n: None,
+    "number": lambda r, n: r.integers(-20, 20, n),
+    "constant": lambda r, n: np.ones(n),
+    "flags": lambda r, n: r.random(n) < 0.3,
+    "text": lambda r, n: r.choice(["a", "b", "c"], n),
+    "heavy tail": lambda r, n: 2.0 ** r.integers(0, 40, n) * (r.random(n) < 0.1),
+    "several": lambda r, n: r.integers(0, 5, (n, 3)),
+}
+WEIGHTS = {
+    "none": lambda r, n: None,
+    "whole": lambda r, n: r.integers(0, 4, n) + (np.arange(n) == 0),
+    "on one row": lambda r, n: np.where(np.arange(n) == r.integers(0, n), 3.0, 0.0),
 }
 
 
-@given(
-    st.lists(st.sampled_from(sorted(TABLE_COLUMNS)), min_size=1, max_size=6),
-    st.sampled_from([1, 2, 3, 40, 500]),
-    st.sampled_from(["none", "number", "constant", "classes", "text"]),
-    st.booleans(),
-    st.sampled_from(sorted(METHODS)),
-    st.integers(0, 200),
-    st.integers(0, 99),
-)
-def test_a_total_is_shared_by_tables_of_mixed_columns(kinds, n, target, weighted, method, more, seed):
+@st.composite
+def asked_tables(draw):
+    kinds = draw(st.lists(st.sampled_from(sorted(TABLE_COLUMNS)), min_size=1, max_size=6))
+    n, r = draw(st.sampled_from([1, 2, 3, 40, 500])), np.random.default_rng(draw(st.integers(0, 99)))
+    X = pd.DataFrame({f"{i} {kind}": TABLE_COLUMNS[kind](r, n) for i, kind in enumerate(kinds)})
+    y = TARGETS[draw(st.sampled_from(sorted(TARGETS)))](r, n)
+    weight = WEIGHTS[draw(st.sampled_from(sorted(WEIGHTS)))](r, n)
+    width = max(sum(kind != "text" for kind in kinds), 1)
+    asked = draw(
+        st.sampled_from([{"total_bins": 2 * width + more} for more in (0, 1, 7, 100, 5000)])
+        | st.sampled_from([{"average_bins": average} for average in (2, 2.5, 9, 63.0, 300)])
+        | st.just({"total_bins": "auto"})
+    )
+    limit = draw(st.sampled_from([{}, {"max_bins": 2}, {"max_bins": 100}]))
+    return X, y, weight, {"method": draw(st.sampled_from(sorted(METHODS))), **asked, **limit}
+
+
+def finite_values(X, name, weight):
+    x = X[name].to_numpy().astype(np.float64)
+    return x[np.isfinite(x) & (True if weight is None else weight > 0)]
+
+
+@given(asked_tables())
+def test_a_total_is_shared_by_tables_of_mixed_columns(given):
+    X, y, weight, asked = given
+    read = {"non_numeric": "skip", "dates_as_numbers": True}
+    names = [name for name in X if "text" not in name]
+    if not names:
+        with pytest.raises(ValueError, match="X has no numeric columns"):
+            fit_bins(X, sample_weight=weight, y=y, **asked, **read)
+        return
+    if asked.get("total_bins") == "auto" and y is None:
+        with pytest.raises(ValueError, match='total_bins="auto" needs a target, .*: give y, or a number'):
+            fit_bins(X, sample_weight=weight, y=y, **asked, **read)
+        return
+    bins = fit_bins(X, sample_weight=weight, y=y, **asked, **read)
+    assert list(bins.names) == list(bins.shares) == names
+    shares = bins.shares.values()
+    assert sum(share.value for share in shares) == pytest.approx(1)
+    assert {share.by for share in shares} == {"spread" if y is None else "target"}
+    useful, given_bins = (sum(getattr(share, part) for share in shares) for part in ("useful", "bins"))
+    total = asked.get("total_bins", int(asked.get("average_bins", 0) * len(names)))
+    if total == "auto":
+        assert given_bins == useful or 32 * len(names) <= given_bins <= 255 * len(names)
+    else:
+        assert given_bins == min(total, useful)
+        assert sum(bins.n_bins) <= total
+    for name, n_bins, share in zip(names, bins.n_bins, shares, strict=True):
+        distinct = len(np.unique(finite_values(X, name, weight)))
+        assert share.useful == max(min(distinct, asked.get("max_bins", 4095)), 2)
+        assert max(n_bins, 2) <= share.bins <= share.useful
+        alone = fit_bins(X[[name]], asked["method"], share.bins, weight, y=y, **read)
+        assert alone[name].tobytes() == bins[name].tobytes()
+
+
+@given(asked_tables(), st.integers(0, 99))
+def test_a_total_is_shared_alike_whatever_the_rows_came_in(given, seed):
+    X, y, weight, asked = given
+    n, r = len(X), np.random.default_rng(seed)
+    X = X[[name for name in X if "text" not in name]]
+    if X.shape[1] == 0 or (asked.get("total_bins") == "auto" and y is None) or (y is not None and y.dtype.kind == "U"):
+        return
+    read = {"dates_as_numbers": True}
+    whole = fit_bins(X, sample_weight=weight, y=y, **asked, **read)
+
+    def check(found):
+        assert found == whole
+        assert found.shares == whole.shares
+
+    def rows(of, chosen):
+        return None if of is None else of[chosen]
+
+    mixed = r.permutation(n)
+    check(fit_bins(X.iloc[mixed], sample_weight=rows(weight, mixed), y=rows(y, mixed), **asked, **read))
+    summary = summarize(X, weight, y=y, **read)
+    check(fit_bins(TableSummary.from_bytes(summary.to_bytes()), **asked))
+    ends = sorted({0, n, *r.integers(0, n + 1, 2).tolist()})
+    parts = [slice(*ends) for ends in pairwise(ends)]
+    check(fit_bins(iter([X[part] for part in parts]), sample_weight=weight, y=y, **asked, **read))
+    counted = [part for part in parts if weight is None or weight[part].any()]
+    summaries = [summarize(X[part], rows(weight, part), y=rows(y, part), **read) for part in counted]
+    check(fit_bins(reduce(add, [summaries[i] for i in r.permutation(len(summaries))]), **asked))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_shares_are_parts_of_one_and_can_be_written(seed):
     r = np.random.default_rng(seed)
-    X = {f"{i} {kind}": TABLE_COLUMNS[kind](r, n) for i, kind in enumerate(kinds)}
-    numbers = r.normal(size=n)
-    y = {"none": None, "number": numbers, "constant": np.ones(n), "classes": numbers > 0,
-         "text": np.where(numbers > 0, "a", "b")}[target]  # fmt: skip
-    weight = r.integers(1, 4, n) if weighted else None
-    total = 2 * len(X) + more
-    bins = fit_bins(X, method, 100, weight, y=y, total_bins=total)
-    assert sum(bins.n_bins) <= total
-    for name, n_bins in zip(bins.names, bins.n_bins, strict=True):
-        distinct = len(np.unique(X[name][np.isfinite(X[name])]))
-        assert n_bins <= max(distinct, 1)
-        assert n_bins >= min(distinct, 2)
+    for X in (r.normal(size=(50, 1)), np.column_stack([r.normal(size=50), np.ones((50, 2))])):
+        bins = fit_bins(X, max_bins=3, average_bins=16)
+        assert all(0 <= share.value <= 1 for share in bins.shares.values())
+        assert Bins.from_json(bins.to_json()).shares == bins.shares
+
+
+def test_one_column_gets_all_and_more_columns_than_bins_are_refused():
+    r = np.random.default_rng(0)
+    X, y = r.normal(size=(500, 1)), r.normal(size=500)
+    for asked in ({"total_bins": 40}, {"average_bins": 40}):
+        assert fit_bins(X, y=y, **asked) == fit_bins(X, max_bins=40)
+    wide = r.normal(size=(30, 60))
+    with pytest.raises(ValueError, match=r"at least 2 for each of 60 columns, got 100"):
+        fit_bins(wide, y=y[:30], total_bins=100)
+    assert fit_bins(wide, y=y[:30], total_bins=120).n_bins == (2,) * 60
+    with pytest.raises(
+        ValueError, match="total_bins='auto' and average_bins=9 contradict each other: give one of them"
+    ):
+        fit_bins(X, y=y, total_bins="auto", average_bins=9)
+
+
+def test_a_noisy_step_takes_few_bins_and_what_has_no_noise_takes_many():
+    found = []
+    for seed in range(3):
+        r = np.random.default_rng(seed)
+        X, noise = r.normal(size=(6000, 4)), r.normal(size=6000)
+        targets = (X[:, 0] > 0) + noise, X.sum(axis=1) + noise, X.sum(axis=1)
+        found.append([sum(fit_bins(X, y=y, total_bins="auto").n_bins) / 4 for y in targets])
+    step, noisy, exact = np.mean(found, axis=0)
+    assert 32 <= step < 63 < noisy < 160 < exact <= 255
 
 
 @pytest.mark.parametrize("total_bins", [None, 20])
@@ -112,7 +236,7 @@ def test_bins_go_where_they_matter():
     assert sum(bins.n_bins) == 3 * 63
     steep, flat, few = bins.n_bins
     assert steep > 1.5 * flat
-    assert flat >= 63 // 2
+    assert 2 < flat < 63 // 2
     assert few == 5
     unsupervised = fit_bins(X, "kmeans", 255, total_bins=3 * 63)
     assert sum(unsupervised.n_bins) == 3 * 63
@@ -121,7 +245,7 @@ def test_bins_go_where_they_matter():
     assert fit_bins(summarize(X, y=y), "auto", 255, total_bins=189) == bins
 
 
-def test_what_is_lost_is_what_worth_says():
+def test_what_is_lost_is_what_its_value_says():
     x = np.array([NormalDist().inv_cdf((i + 0.5) / 30_000) for i in range(30_000)])
     summary = ColumnSummary(x)
     for max_bins in (64, 128):
@@ -129,7 +253,6 @@ def test_what_is_lost_is_what_worth_says():
         lost = sum(x[codes == c].var() * (codes == c).mean() for c in range(max_bins)) / x.var()
         assert lost == pytest.approx(bin_value(summary) ** 3 / (12 * max_bins**2), rel=0.1)
     assert bin_value(ColumnSummary(np.ones(9))) == bin_value(ColumnSummary([])) == 0
-    assert bin_value(ColumnSummary(x, target=np.ones(30_000))) == 0
 
 
 def test_a_column_that_is_mostly_missing_gets_fewer_bins():
@@ -145,5 +268,86 @@ def test_a_column_that_is_mostly_missing_gets_fewer_bins():
 
 @pytest.mark.parametrize("total", [3, 0, -1, 12.5, True, "many"])
 def test_a_bad_total_is_refused(total):
-    with pytest.raises(ValueError, match="total_bins must be a whole number, at least 2 for each of 2 columns"):
+    with pytest.raises(
+        ValueError, match='total_bins must be "auto", or a whole number, at least 2 for each of 2 columns'
+    ):
         fit_bins(np.column_stack([skewed(4000), skewed(4000)]), total_bins=total)
+
+
+# ---- the pilot
+
+
+levels = st.sampled_from([0.0, -0.0, 1.0, 2.0, 2.0, 5e-324, 1e308, -1e308, np.inf, -np.inf, np.nan])
+
+
+@st.composite
+def pilots(draw):
+    n_columns, n_rows, n_targets = draw(st.integers(0, 3)), draw(st.integers(1, 14)), draw(st.integers(0, 3))
+    values = draw(arrays(np.float64, (n_columns, n_rows), elements=st.one_of(levels, st.floats())))
+    whole = st.integers(-3, 3).map(float)
+    targets = draw(arrays(np.float64, (n_rows, n_targets), elements=st.one_of(whole, st.floats(-1, 1))))
+    weight = st.one_of(st.sampled_from([0.0, 1.0, 1.0, 2.0]), st.floats(0, 1))
+    weights = draw(arrays(np.float64, n_rows, elements=weight))
+    least = draw(st.sampled_from([0.0, 0.5, 1.0, 3.0, 99.0]))
+    return values, targets, weights, draw(st.integers(0, 4)), draw(st.integers(0, 6)), draw(st.floats(0, 1)), least
+
+
+@given(pilots())
+@example((np.zeros((0, 3)), np.arange(3.0)[:, None], np.ones(3), 2, 3, 0.5, 1.0))  # no columns
+@example((np.array([[0.0, 1, 0]]), np.eye(3)[:, 1:2], np.array([1, 1e-63, 0]), 1, 2, 0.0, 0.0))  # a part without weight
+def test_the_pilot_is_what_its_definition_says(given):
+    columns, gains, left = _core.pilot(*given)
+    expected_columns, expected_gains, expected_left = naive.pilot(*given)
+    assert columns.tolist() == expected_columns
+    assert gains.tolist() == expected_gains
+    np.testing.assert_array_equal(left, np.array(expected_left).reshape(left.shape))
+
+
+@given(st.integers(0, 99), st.integers(1, 3))
+def test_a_split_gains_what_the_squares_fall_by(seed, n_targets):
+    r = np.random.default_rng(seed)
+    values, targets, weights = r.integers(0, 9, (3, 40)).astype(float), r.normal(size=(40, n_targets)), r.random(40)
+    columns, gains, left = _core.pilot(values, targets, weights, 1, 6, 1.0, 0.5)
+
+    def squares(rest):
+        return (weights[:, None] * rest**2).sum()
+
+    mean = np.average(targets, axis=0, weights=weights)
+    assert gains.sum() == pytest.approx(squares(targets - mean) - squares(left))
+    falls = []
+    for column in values:
+        for value in np.unique(column)[1:]:
+            parts = [np.flatnonzero(column < value), np.flatnonzero(column >= value)]
+            if min(weights[part].sum() for part in parts) >= 0.5:
+                means = np.empty_like(targets)
+                for part in parts:
+                    means[part] = np.average(targets[part], axis=0, weights=weights[part])
+                falls.append(squares(targets - mean) - squares(targets - means))
+    assert gains[0] == pytest.approx(max(falls))
+    assert len(columns) == 5
+
+
+@pytest.mark.parametrize("odd", [np.inf, -np.inf, np.nan, 1e308])
+@pytest.mark.parametrize("where", ["targets", "weights"])
+@pytest.mark.parametrize("least", [0.0, 1.0, np.nan])
+def test_a_pilot_of_what_cannot_be_added_up_ends(odd, where, least):
+    r = np.random.default_rng(0)
+    given = {"targets": r.normal(size=(50, 2)), "weights": np.ones(50)}
+    given[where][7] = odd
+    columns, gains, left = _core.pilot(r.normal(size=(2, 50)), given["targets"], given["weights"], 3, 5, 0.5, least)
+    assert len(columns) == len(gains)
+    assert (columns < 2).all()
+    assert left.shape == (50, 2)
+
+
+@pytest.mark.parametrize(
+    ("values", "targets", "weights"),
+    [
+        (np.zeros((2, 0)), np.zeros((0, 1)), np.zeros(0)),
+        (np.zeros((2, 3)), np.zeros((2, 1)), np.zeros(3)),
+        (np.zeros((2, 3)), np.zeros((3, 1)), np.zeros(4)),
+    ],
+)
+def test_a_pilot_needs_rows_with_targets_and_weights(values, targets, weights):
+    with pytest.raises(ValueError, match="needs rows, and for each its targets and its weight"):
+        _core.pilot(values, targets, weights, 1, 2, 0.1, 1.0)

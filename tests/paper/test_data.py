@@ -12,7 +12,7 @@ import pytest
 import boostbins
 from paper import datasets
 from paper.binning import SUMMARY_METHODS, PaperBinner, find_bins
-from paper.datasets import BY_KEY, TASKS, DatasetError, load, tasks_named
+from paper.datasets import BY_KEY, DEVELOPMENT, TASKS, DatasetError, is_development, load, tasks_named
 from paper.synthetic import AUTHORS_GRIDS, GRIDS, Cell
 
 pytestmark = pytest.mark.paper
@@ -48,6 +48,25 @@ def test_the_catalogue_is_the_papers():
     assert [sum(task.track == track for task in used) for track in ("regression", "classification")] == [18, 15]
     assert {task.name for task in TASKS if not task.used} == {"Higgs", "delays_zurich_transport"}
     assert len({task.openml_task for task in TASKS}) == 35
+
+
+def test_the_half_that_constants_are_tuned_on_is_fixed():
+    halves = {task.name: task.half for task in TASKS if task.used}
+    assert {name for name, half in halves.items() if half == DEVELOPMENT} == {
+        "Ailerons",
+        "bank-marketing",
+        "Bike_Sharing_Demand",
+        "california",
+        "cpu_act",
+        "credit",
+        "default-of-credit-card-clients",
+        "diamonds",
+        "electricity",
+        "eye_movements",
+        "pol",
+        "superconduct",
+    }
+    assert all(is_development(name) == (half == DEVELOPMENT) for name, half in halves.items())
 
 
 @needs_data

@@ -21,7 +21,7 @@ import pytest
 from paper import claims, cli, figures, run, tables
 from paper.datasets import BY_KEY, load
 from paper.evidence import Evidence
-from paper.jobs import EXPERIMENTS, PAPER_EXPERIMENTS, Job, plan
+from paper.jobs import EXPERIMENTS, PAPER_EXPERIMENTS, PROTOCOLS, Job, plan
 from paper.learners import LEARNERS
 from paper.measure import Outcome, measure
 from paper.store import COLUMNS, Store, StoreError
@@ -77,8 +77,9 @@ def keys(store):
 
 def test_a_job_has_one_name_for_ever():
     # Results are found by it: if this changes, what is in paper/results is run again.
-    assert JOB.key == "e8a540f6ac05"
-    assert plan(["synthetic"], "fixed")[0].key == "a2a64a22c63c"
+    assert replace(JOB, method="exhaustive", max_bins=0).key == "aacc085ae3cf"
+    assert JOB.key == "f46b40111588"
+    assert plan(["synthetic"], "fixed")[0].key == "f798bfdcbf44"
     jobs = [job for name in EXPERIMENTS for protocol in ("paper", "fixed", "smoke") for job in plan([name], protocol)]
     assert len({job.key for job in set(jobs)}) == len(set(jobs))
 
@@ -193,6 +194,93 @@ def test_what_a_row_holds(folder):
     frame = Store(results).frame()
     assert frame["score"].dtype == float
     assert "scikit-learn" in (results / "environments.json").read_text()
+
+
+@pytest.mark.parametrize("name", ["lightgbm", "xgboost", "catboost", "hist"])
+def test_a_row_of_a_library_has_its_times_and_bins(folder, name):
+    r = np.random.default_rng(0)
+    task = BY_KEY["regression/abalone"]
+    flags = {f"f{i}": r.integers(0, 2, 1000) for i in range(1, task.features)}
+    put(folder / "data", task.key, 1000, f0=r.random(1000), **flags)
+    settings = (("native", 255), ("native", 63), ("kmeans", 255), ("kmeans", 63), ("average-63", 0))
+    found = {
+        (method, bins): measure(replace(JOB, learner=name, method=method, max_bins=bins)) for method, bins in settings
+    }
+    assert {outcome.error for outcome in found.values()} == {""}
+    for (method, _), outcome in found.items():
+        assert outcome.train_seconds > 0
+        assert (outcome.bin_seconds is not None and outcome.bin_seconds > 0) == (name in ("lightgbm", "xgboost"))
+        # One column of many values, six of two; a library may make one bin more or less.
+        others = 6 * 2
+        if method != "average-63":
+            assert abs(outcome.mean_bins * 7 - others - outcome.bins) <= 7
+    for method in ("native", "kmeans"):
+        assert abs(found[method, 255].bins - 255) <= 2
+        assert abs(found[method, 63].bins - 63) <= 2
+    most = 255 if name == "hist" else 63 * 7
+    assert 0.9 * most - others <= found["average-63", 0].bins <= most
+
+
+@pytest.mark.parametrize("name", ["lightgbm", "xgboost"])
+def test_the_first_tree_is_noted_once_and_before_it_is_there(name):
+    learner, noted = LEARNERS[name], []
+    X = np.random.default_rng(0).random((200, 2))
+    for trees in (1, 3):
+        model = learner.make("regression", "native", 63, 0, {"n_estimators": trees})
+        model.fit(X, X[:, 0], **learner.first_tree(model, lambda: noted.append(trees)))  # noqa: B023
+    assert noted == [1, 3]
+
+
+def test_the_clock_changes_no_score(folder, monkeypatch):
+    from paper import measure as measuring
+
+    for name in ("lightgbm", "xgboost"):
+        job = replace(JOB, learner=name)
+        timed = measure(job)
+        without = {**LEARNERS, name: replace(LEARNERS[name], first_tree=None)}
+        with monkeypatch.context() as before:
+            before.setattr(measuring, "LEARNERS", without)
+            plain = measure(job)
+        assert plain.score == timed.score
+        assert plain.bin_seconds is None
+
+
+def test_a_protocol_may_have_parameters_of_each_learner():
+    strong = PROTOCOLS["strong"]
+    assert strong.params_of("lightgbm")["num_leaves"] == 63
+    assert strong.params_of("lightgbm")["learning_rate"] == 0.15
+    assert strong.params_of("xgboost") == {
+        "n_estimators": 300, "subsample": 1.0, "max_features": 1.0, "learning_rate": 0.2, "max_depth": 6,
+    }  # fmt: skip
+    assert PROTOCOLS["fixed"].params_of("lightgbm") == PROTOCOLS["fixed"].params
+    for name in LEARNERS:
+        model = LEARNERS[name].make("regression", "kmeans", 63, 0, strong.params_of(name))
+        text = str(model.get_params())
+        assert "300" in text
+        assert "0.2" in text or "0.15" in text
+    assert {job.max_rows for job in plan(["budget"], "strong") if job.kind == "real"} == {25_000}
+    assert {job.max_rows for job in plan(["budget"], "fixed") if job.kind == "real"} == {0}
+
+
+def test_what_is_compared_where_columns_share_a_total():
+    jobs = [job for job in plan(["budget"], "strong") if job.kind == "real"]
+    per_learner = Counter(job.learner for job in jobs)
+    assert per_learner == {"lightgbm": 33 * 10 * 9, "xgboost": 33 * 10 * 9, "catboost": 8 * 10 * 9, "hist": 8 * 10 * 7}
+    assert {job.label for job in jobs if job.learner == "xgboost"} == {
+        "native", "native-63", "native-4095", "kmeans", "kmeans-63", "tree", "average-63", "average-255", "auto-bins",
+    }  # fmt: skip
+    assert {job.seed for job in jobs} == set(range(10))
+    # What is kept of them serves here too.
+    kept = {job.key for job in plan(["auto-255", "auto-63"], "fixed")}
+    same = {job.label for job in plan(["budget"], "fixed") if job.key in kept and job.kind == "real"}
+    assert same == {"native", "native-63", "kmeans", "kmeans-63", "tree"}
+    cells = plan(["budget-synthetic"], "strong")
+    assert {job.data.split("/")[0] for job in cells} == {"8"}
+    assert cells[0].synthetic_params == PROTOCOLS["strong"].params_of(cells[0].learner)
+    only = plan(["budget"], "fixed", only=["native-63", "electricity", "xgboost"], seeds=range(1))
+    assert [(job.learner, job.method, job.max_bins) for job in only if job.kind == "real"] == [
+        ("xgboost", "native", 63)
+    ]
 
 
 def test_a_dry_run_shows_and_writes_nothing(folder):

@@ -123,6 +123,28 @@ def test_weights_and_targets_are_columns(spark, frame, table):
     assert sum(found.n_bins) == 40
 
 
+@pytest.mark.parametrize(
+    ("partitioned", "asked"),
+    [("seven", {"average_bins": 45}), ("sorted, so that one is all null", {"total_bins": "auto"})],
+    ids=str,
+)
+def test_columns_share_a_total_whatever_the_partitions(spark, frame, table, partitioned, asked):
+    names = ["price.net", "int", "yes", "empty", "byte", "weight"]
+    chosen = PARTITIONED[partitioned](frame)
+    found = spark.fit_bins(chosen, sample_weight="weight", y="byte", columns=names, **asked)
+    expected = boostbins.fit_bins(table, sample_weight="weight", y="byte", columns=names[:4], **asked)
+    assert found == expected
+    assert found.shares == expected.shares != {}
+    if "total_bins" in asked:
+        summary = spark.summarize(chosen, "weight", y="byte", columns=names)
+        assert summary == boostbins.summarize(table, "weight", y="byte", columns=names[:4])
+        assert boostbins.fit_bins(summary, **asked) == expected
+    with pytest.raises(ValueError, match="contradict each other"):
+        spark.fit_bins(frame, y="byte", columns=names, total_bins=90, average_bins=45)
+    with pytest.raises(ValueError, match="needs a target|average_bins must be"):
+        spark.fit_bins(frame, columns=names[:3], **(asked if "total_bins" in asked else {"average_bins": "auto"}))
+
+
 def test_summaries_are_those_of_one_machine_and_can_be_added(spark, frame, table):
     names = ["price.net", "int"]
     found = spark.summarize(frame.repartition(3), columns=names)
@@ -303,6 +325,20 @@ def test_auto_looks_at_the_label(spark, training, houses):
     assert (
         model.bins_.n_bins == XGBRegressor(bin_method="auto", total_bins=20, n_jobs=1, **OPTIONS).fit(X, y).bins_.n_bins
     )
+
+
+def test_estimators_share_a_total(spark, training, houses):
+    from boostbins.xgboost.estimators import XGBRegressor
+
+    asked = {"total_bins": "auto"}
+    X, y = houses
+    options = {"max_depth": 3, "n_estimators": 2}
+    model = spark.SparkXGBRegressor(features_col=list(X), bin_method="kmeans", **asked, **options).fit(training)
+    one = XGBRegressor(bin_method="kmeans", n_jobs=1, **asked, **options).fit(X, y)
+    assert model.bins_.n_bins == one.bins_.n_bins
+    assert set(model.bins_.shares) == set(X)
+    with pytest.raises(ValueError, match="is for cuts by a bin_method, got bin_method=None"):
+        spark.SparkXGBRegressor(features_col=list(X), bin_method=None, **asked, **options).fit(training)
 
 
 def test_values_beyond_the_last_bin_are_not_missing(fitted, houses):

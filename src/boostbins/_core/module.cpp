@@ -13,8 +13,10 @@
 #include <variant>
 
 #include "encode.hpp"
+#include "keys.hpp"
 #include "lloyd.hpp"
 #include "optimal.hpp"
+#include "pilot.hpp"
 #include "place.hpp"
 #include "points.hpp"
 #include "records.hpp"
@@ -311,6 +313,40 @@ nb::ndarray<nb::numpy, uint64_t> placed(const Doubles& density, size_t n_cuts) {
     return array_of<uint64_t>(std::move(gaps), {n});
 }
 
+// values: a row for each column; returns the columns of a pilot's splits, their gains, and what is left of
+// the targets.
+nb::tuple pilot(const Matrix& values, const Matrix& targets, const Doubles& weights, size_t n_trees,
+                size_t n_leaves, double rate, double least_weight) {
+    const size_t n_rows = values.shape(1), n_targets = targets.shape(1);
+    if (n_rows == 0 || n_rows > std::numeric_limits<std::uint32_t>::max() || targets.shape(0) != n_rows ||
+        weights.size() != n_rows)
+        throw nb::value_error("needs rows, and for each its targets and its weight");
+    std::vector<uint64_t> columns;
+    std::vector<double> gains, left;
+    {
+        nb::gil_scoped_release release;
+        Pilot pilot(values.data(), values.shape(0), targets.data(), n_targets, weights.data(), n_rows);
+        pilot.grow({n_trees, n_leaves, rate, least_weight});
+        for (const Split& split : pilot.splits()) {
+            columns.push_back(split.column);
+            gains.push_back(split.gain);
+        }
+        left = pilot.residuals();
+    }
+    const size_t n_splits = columns.size();
+    return nb::make_tuple(array_of<uint64_t>(std::move(columns), {n_splits}), array_of(std::move(gains)),
+                          array_of<double>(std::move(left), {n_rows, n_targets}));
+}
+
+// Adds to the key of each row what it has in a column.
+void add_to_keys(const Array& column, uint64_t index,
+                 nb::ndarray<uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>& keys) {
+    const Column values = column_of(column);
+    if (keys.size() != values.size) throw nb::value_error("keys must have one entry per row");
+    nb::gil_scoped_release release;
+    add_to_keys(values, index, keys.data());
+}
+
 template <class Code>
 void encode(const Encoder& encoder, const Array& column,
             nb::ndarray<Code, nb::ndim<1>, nb::device::cpu>& out) {
@@ -343,6 +379,13 @@ NB_MODULE(_core, m) {
           "moments"_a, "mean"_a);
     m.def("placed", static_cast<nb::ndarray<nb::numpy, uint64_t> (*)(const Doubles&, size_t)>(&placed),
           "density"_a, "n_cuts"_a);
+    m.def("pilot", &pilot, "values"_a, "targets"_a, "weights"_a, "n_trees"_a, "n_leaves"_a, "rate"_a,
+          "least_weight"_a);
+    m.def("add_to_keys",
+          static_cast<void (*)(const Array&, uint64_t,
+                               nb::ndarray<uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>&)>(
+              &add_to_keys),
+          "column"_a, "index"_a, "keys"_a.noconvert());
     nb::class_<Encoder>(m, "Encoder")
         .def(
             "__init__",

@@ -14,13 +14,14 @@ from boostbins.adapters.library import Library
 from boostbins.bins import Bins
 from boostbins.cache import BinCache
 from boostbins.methods import Method, method_named
+from boostbins.methods.budget import NO_TOTAL, Total, TotalBins
 
 BinMethod: TypeAlias = str | Method | Bins | None
 
 
 # ---- the parameters
 
-BINNING_PARAMS = ("bin_method", "bin_cache", "total_bins")
+BINNING_PARAMS = ("bin_method", "bin_cache", "total_bins", "average_bins")
 
 
 class Default(str):
@@ -35,16 +36,16 @@ class Default(str):
 DEFAULT = Default("kmeans")
 
 
-def cuts_are_ours(bin_method: BinMethod, obstacle: str = "") -> TypeGuard[str | Method | Bins]:
+def cuts_are_ours(bin_method: BinMethod, obstacle: str = "", total: Total = NO_TOTAL) -> TypeGuard[str | Method | Bins]:
     """Return whether a model is trained on cuts of ours, where something may stand in the way of that.
 
-    A method that was asked for is then refused; the default one gives way to the library, with a warning.
+    A method, or a total, that was asked for is then refused; the default gives way to the library, with a warning.
     `obstacle` says what, and what else than bin_method=None helps: "booster='gblinear' has no bins: use 'gbtree'".
     """
     if bin_method is None or not obstacle:
         return bin_method is not None
     message = f"{obstacle}, or give bin_method=None"
-    if not isinstance(bin_method, Default):
+    if total or not isinstance(bin_method, Default):
         raise ValueError(message)
     warnings.warn(f"{message}. It was not given, so the library goes its own way", stacklevel=_frames_of_libraries())
     return False
@@ -69,8 +70,11 @@ _PARAMETERS = """
         "auto", "hybrid", "kmeans", "optimal", "quantile", "uniform", a function ``(summary, max_bins) -> cuts``, ready
         bins, or None for the library's own. One that is given is used, or refused where the library cannot take cuts;
         the default gives way there, with a warning.{cache}
-    total_bins : int, optional
-        At most this many bins in all columns together, shared by what they gain; see `fit_bins`.
+    total_bins : int or "auto", optional
+        At most this many bins in all columns together: many for those that the target needs finely, few for others;
+        "auto" for as many as are enough. See `fit_bins`.
+    average_bins : int, optional
+        `total_bins` as an average per column.
     **others
         The library's own; {budget}.
 
@@ -91,7 +95,13 @@ def with_binning_params(budget: str, *, cached: bool = True, **more: Any) -> Cal
 
     `budget` says in the documentation what limits the number of bins; `cached` is whether there is a bin_cache.
     """
-    own = {"bin_method": DEFAULT, **({"bin_cache": None} if cached else {}), "total_bins": None, **more}
+    own = {
+        "bin_method": DEFAULT,
+        **({"bin_cache": None} if cached else {}),
+        "total_bins": None,
+        "average_bins": None,
+        **more,
+    }
 
     def decorated(cls: Any) -> type:
         cls._native_class = next(base for base in cls.__bases__ if not base.__module__.startswith("boostbins"))
@@ -153,18 +163,23 @@ class BinningMixin:
     _own_parameters: Mapping[str, Any]
     bin_method: BinMethod
     bin_cache: BinCache = None
-    total_bins: int | None = None
+    total_bins: TotalBins = None
+    average_bins: float | None = None
     bins_: Bins
+
+    @property
+    def _total(self) -> Total:
+        return Total(self.total_bins, self.average_bins)
 
     def _begin_fit(self, obstacle: str = "") -> bool:
         """Check our parameters, forget an earlier fit's bins, and return whether the cuts are to be ours."""
-        check_binning_params(self.bin_method, self.bin_cache)
+        check_binning_params(self.bin_method, self.bin_cache, self._total)
         self.__dict__.pop("bins_", None)
         return self._are_ours(obstacle)
 
     def _are_ours(self, obstacle: str) -> bool:
         """Return whether the cuts are to be ours, as `cuts_are_ours`, and note it for the end of `fit`."""
-        self._ours = cuts_are_ours(self.bin_method, obstacle)
+        self._ours = cuts_are_ours(self.bin_method, obstacle, self._total)
         return self._ours
 
     def to_native(self) -> Any:
@@ -179,8 +194,11 @@ class BinningMixin:
         return str(getattr(self.to_native(), "_get_doc_link", str)())
 
 
-def check_binning_params(bin_method: BinMethod, bin_cache: BinCache) -> None:
-    """Refuse what is no bin_method, or no bin_cache, before any work."""
+def check_binning_params(bin_method: BinMethod, bin_cache: BinCache, total: Total = NO_TOTAL) -> None:
+    """Refuse what is no bin_method, no bin_cache, or a total that nothing shares, before any work."""
+    if total and (bin_method is None or isinstance(bin_method, Bins)):
+        given = "None" if bin_method is None else "ready Bins"
+        raise ValueError(f"{total} is for cuts by a bin_method, got bin_method={given}: name one, or leave it out")
     if bin_method is not None and not isinstance(bin_method, Bins):
         method_named(bin_method, "bin_method", " or Bins or None")
     if bin_cache is not None and not isinstance(bin_cache, str | os.PathLike):

@@ -12,6 +12,7 @@ from boostbins.bins import Bins
 from boostbins.cache import BinCache, cached_bins
 from boostbins.fit import fit_summary, fit_table
 from boostbins.methods import MAX_BINS, MIN_BINS, Method, method_named, needs_target
+from boostbins.methods.budget import TotalBins
 from boostbins.sources.table import Table
 from boostbins.sources.values import MAX_TARGETS, Floats, Targets, numbered_classes, numbers_or_classes, positive_weight
 from boostbins.summary.table import TableSummary
@@ -55,7 +56,7 @@ def requested_bins(
     label: Any = None,
     n_classes: int | None = None,
     bin_cache: BinCache = None,
-    total_bins: int | None = None,
+    total: TotalBins = None,
     cut_format: CutFormat = FLOAT64,
     limit: str,
     n_threads: int | None = None,
@@ -75,7 +76,8 @@ def requested_bins(
     n_classes : int, optional
         If it numbers classes, how many there are.
     bin_cache : None, "memory" or a folder
-    total_bins : int, optional
+    total : int or "auto", optional
+        What is left of it for these columns: see `Total.of`.
     cut_format : CutFormat
         What the library makes of cuts.
     limit : str
@@ -87,11 +89,11 @@ def requested_bins(
     method = method_named(bin_method, "bin_method", " or Bins or None")
     check_budgets(budgets, limit)
     weight = None if sample_weight is None else _weight_that_counts(sample_weight, table.n_rows)
-    target = target_of(label, table.n_rows, n_classes) if needs_target(method, total_bins) else None
+    target = target_of(label, table.n_rows, n_classes) if needs_target(method, total) else None
     rooms = _rooms(budgets, cut_format.to_native)
 
     def suits(bins: Bins) -> bool:
-        most = sum(rooms) if total_bins is None else total_bins + sum(rooms) - sum(budgets)
+        most = total + sum(rooms) - sum(budgets) if isinstance(total, int) else sum(rooms)
         fits = bins.names == table.names and all(n <= room for n, room in zip(bins.n_bins, rooms, strict=True))
         return fits and sum(bins.n_bins) <= most and bins.stats is not None and not bins.units
 
@@ -100,14 +102,14 @@ def requested_bins(
         table,
         (weight, target),
         method,
-        [list(budgets), total_bins, cut_format.name],
+        [list(budgets), total, cut_format.name],
         lambda: fit_table(
             table,
             method,
             budgets,
             weight,
             target,
-            total_bins=total_bins,
+            total=total,
             n_threads=n_threads,
             to_native=cut_format.to_native,
         ),
@@ -121,7 +123,7 @@ def summarized_bins(
     summary: TableSummary,
     budgets: Sequence[int],
     *,
-    total_bins: int | None = None,
+    total: TotalBins = None,
     cut_format: CutFormat = FLOAT64,
     limit: str,
     n_threads: int | None = None,
@@ -135,9 +137,7 @@ def summarized_bins(
         return _ready_bins(bin_method, names, budgets, cut_format.to_native, limit)
     method = method_named(bin_method, "bin_method", " or Bins or None")
     check_budgets(budgets, limit)
-    return fit_summary(
-        summary, method, budgets, total_bins=total_bins, n_threads=n_threads, to_native=cut_format.to_native
-    )
+    return fit_summary(summary, method, budgets, total=total, n_threads=n_threads, to_native=cut_format.to_native)
 
 
 def target_of(label: Any, n_rows: int, n_classes: int | None = None) -> Targets | None:
@@ -195,7 +195,9 @@ def _ready_bins(
             )
     same = bins.stats is not None and all(len(c) == len(bins.cuts[j]) for c, j in zip(cuts, order, strict=True))
     choices = [bins.choices.get(bins.names[j]) for j in order]
-    return Bins(cuts, table.names, [bins.stats[j] for j in order] if same and bins.stats else None, choices)
+    shares = [bins.shares.get(bins.names[j]) for j in order]
+    stats = [bins.stats[j] for j in order] if same and bins.stats else None
+    return Bins(cuts, table.names, stats, choices, shares=shares)
 
 
 def _rooms(budgets: Sequence[int], to_native: Callable[[int, Floats], Floats]) -> list[int]:

@@ -14,7 +14,7 @@ from boostbins.sources.request import PerRow, Request
 from boostbins.sources.stream import Batch, Stream, open_stream
 from boostbins.sources.table import Column, Table, dense
 from boostbins.sources.values import Floats
-from boostbins.summary.table import TableSummary, summarize_stream
+from boostbins.summary.table import OfTarget, TableSummary, summarize_stream
 
 _SAMPLED = 4096  # rows, to show what the columns are like
 _SAMPLED_PER_BATCH = 256
@@ -84,20 +84,21 @@ class Rows:
         max_bins: int,
         n_threads: int | None,
         progress: Progress | None,
-        supervised: bool = False,
+        of_target: OfTarget,
         n_classes: int | None = None,
     ) -> tuple[TableSummary, FirstPass]:
         """Make the first pass, and return the summary of all columns as the library sees them, for so many bins.
 
-        With the sums of the label, for methods that look at it; `n_classes` is how many classes it numbers, if it does.
+        `of_target` is what is kept of the label; `n_classes` is how many classes it numbers, if it does.
         """
         notes = _Notes()
         summary = summarize_stream(
             self._looked_at(notes),
             weight="weight",
-            target="label" if supervised else "",
+            target="label" if any(of_target) else "",
             n_classes=n_classes,
             max_cells=cells_for(max_bins),
+            of_target=of_target,
             n_threads=n_threads,
             progress=progress,
             size=self.stream.size,

@@ -65,6 +65,13 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
+def _total(text: str) -> int | str:
+    try:
+        return text if text == "auto" else int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"a whole number or auto, got {text!r}") from None
+
+
 def _budgets(text: str) -> list[int]:
     try:
         return [int(part) for part in _names(text)]
@@ -132,7 +139,9 @@ def _parser() -> argparse.ArgumentParser:
     comparing.add_argument("data", nargs="+", metavar="DATA", help=_FILES)
     comparing.add_argument("--target", required=True, metavar="COLUMN", help="what is to be predicted")
     comparing.add_argument("--library", choices=libraries, help="default: the first that is installed")
-    comparing.add_argument("--methods", type=_names, metavar="A,B", help=f"of {methods}; default: all but hybrid")
+    comparing.add_argument(
+        "--methods", type=_names, metavar="A,B", help=f"of {methods}, shared; default: all but hybrid"
+    )
     comparing.add_argument("--max-bins", type=_budgets, default=[255, 63], metavar="N,N", help="default: 255,63")
     comparing.add_argument("--task", choices=["auto", "regression", "classification"], default="auto")
     comparing.add_argument("--metric", metavar="NAME", help="by scikit-learn's names, e.g. neg_mean_absolute_error")
@@ -160,15 +169,23 @@ def _parser() -> argparse.ArgumentParser:
     fitting = command(
         "fit", run_fit, "find bins and write them to a file",
         "boostbins fit data.parquet --method kmeans --without price -o bins.json",
-        "boostbins fit data.parquet --method auto --target price --total-bins 1000 -o bins.json",
+        "boostbins fit data.parquet --target price --average-bins 63 -o bins.json",
     )  # fmt: skip
     fitting.add_argument("data", nargs="+", metavar="DATA", help=f"{_FILES}; or what summarize wrote")
     fitting.add_argument("--method", choices=list(METHODS), default="kmeans", help="default: kmeans")
-    fitting.add_argument("--target", metavar="COLUMN", help="what auto and --total-bins look at; it gets no bins")
-    fitting.add_argument("--max-bins", type=int, default=255, metavar="N", help="default: 255")
     fitting.add_argument(
-        "--total-bins", type=int, metavar="N", help="in all columns together: more for those that gain more"
+        "--target", metavar="COLUMN", help="what auto, --total-bins and --average-bins look at; it gets no bins"
     )
+    fitting.add_argument(
+        "--max-bins", type=int, metavar="N", help="of a column; default: 255, or 4095 where columns share a total"
+    )
+    fitting.add_argument(
+        "--total-bins",
+        type=_total,
+        metavar="N",
+        help="in all columns together: many for those that the target needs finely; auto: as many as are enough",
+    )
+    fitting.add_argument("--average-bins", type=float, metavar="N", help="--total-bins as an average per column")
     fitting.add_argument("--weight", metavar="COLUMN", help="weights of the rows")
     fitting.add_argument("--columns", type=_names, metavar="A,B", help="these only")
     fitting.add_argument("--without", type=_names, metavar="A,B", help="not these")

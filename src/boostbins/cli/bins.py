@@ -16,6 +16,7 @@ from boostbins.bins import Bins
 from boostbins.cli.console import Screen, describe
 from boostbins.fit import fit_bins, summarize
 from boostbins.methods import needs_target
+from boostbins.methods.budget import BinShare, Total
 from boostbins.methods.choice import Choice
 from boostbins.sources.features import notes_on
 from boostbins.sources.files import as_table
@@ -32,8 +33,10 @@ def run_fit(options: argparse.Namespace, screen: Screen) -> int:
     """Find bins, and write them to a file."""
     check_output(options.output, options.data)
     source, columns = _source(options)
-    y = options.target if needs_target(options.method, options.total_bins) else None
+    y = options.target if needs_target(options.method, Total(options.total_bins, options.average_bins)) else None
     notes = []
+    if options.total_bins == "auto" and options.target is None and not _has_target(source):
+        raise ValueError(f"--total-bins auto needs a target, for which bins are enough: {_how(source)} --target COLUMN")
     if options.method == "auto" and y is None and not _has_target(source):
         notes.append(f"auto looks at the target, and there is none: it does as hybrid ({_how(source)} --target COLUMN)")
     if y is not None and isinstance(source, Stream) and _has_classes(source, y):
@@ -47,6 +50,7 @@ def run_fit(options: argparse.Namespace, screen: Screen) -> int:
             y=y,
             columns=columns,
             total_bins=options.total_bins,
+            average_bins=options.average_bins,
             exact=options.exact,
             non_numeric="skip",
             dates_as_numbers=True,
@@ -210,6 +214,8 @@ def run_show(options: argparse.Namespace, screen: Screen) -> int:
         _show_bins(bins, screen)
         return 0
     check_column(options.column, bins.names, "--column")
+    if (share := bins.shares.get(options.column)) is not None and not screen.quiet:
+        screen.say(f"{len(bins[options.column]) + 1:,} bins: {share.why}")
     if (choice := bins.choices.get(options.column)) is not None and not screen.quiet:
         _show_choice(choice, screen)
     if bins.stats is None:
@@ -255,24 +261,35 @@ def _show_bins(bins: Bins, screen: Screen) -> None:
 
     table = nw.from_native(bins.costs())
     found = [dict(zip(table.columns, row, strict=True)) for row in table.iter_rows()]
-    choices = bins.choices
-    head = ["column", "bins", "variance lost", "largest bin", "values in it", *(["auto chose"] if choices else [])]
+    choices, shares = bins.choices, bins.shares
+    head = ["column", "bins", "variance lost", "largest bin", "values in it"]
     rows = [
         [row["column"], str(row["bins"]), f"{row['lost']:.3%}", f"{row['largest_bin']:.2%}", f"{row['hidden']:,}"]
         for row in found
     ]
+    if shares:
+        head.append("value of its bins")
+        rows = [[*row, f"{shares[row[0]].value:.1%}" if row[0] in shares else "–"] for row in rows]
     if choices:
+        head.append("auto chose")
         rows = [[*row, choices[row[0]].chosen if row[0] in choices else "–"] for row in rows]
     screen.table(head, rows)
     if not screen.quiet:
         for name, choice in choices.items():
             screen.say(f"{name}: {describe(choice)}")
-    screen.print_json([{**row, **_choice_dict(choices.get(row["column"]))} for row in found])
+    screen.print_json(
+        [{**row, **_share_dict(shares.get(row["column"])), **_choice_dict(choices.get(row["column"]))} for row in found]
+    )
 
 
 def _choice_dict(choice: Choice | None) -> dict[str, Any]:
     """Return a choice for machines, if there was one."""
     return {} if choice is None else {"choice": {**asdict(choice), "usual": choice.usual, "why": choice.why}}
+
+
+def _share_dict(share: BinShare | None) -> dict[str, Any]:
+    """Return for machines how a column shares a total, if it does."""
+    return {} if share is None else {"share": {**asdict(share), "why": share.why}}
 
 
 def _show_choice(choice: Choice, screen: Screen) -> None:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from boostbins._threads import Progress
 from boostbins.comparison.result import NATIVE, Comparison
 from boostbins.comparison.statistics import TEST_SHARE
-from boostbins.comparison.trainers import Trainer, chosen_trainer
+from boostbins.comparison.trainers import SHARED, Trainer, chosen_trainer
 from boostbins.methods import METHODS, Method, named_methods
 from boostbins.sources.features import Notes, numbers_and_categories, target_values
 from boostbins.sources.files import as_table
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 Task: TypeAlias = Literal["auto", "regression", "classification"]
 
-COMPARED = tuple(name for name in METHODS if name != "hybrid")
-"""What is compared by default: all but what is for use without a target."""
+COMPARED = (*(name for name in METHODS if name != "hybrid"), SHARED)
+"""What is compared by default: all but what is for use without a target, and k-means bins that columns share."""
 MIN_ROWS = 100
 MIN_OF_A_CLASS = 5
 FEW_VALUES = 200_000  # rows times columns: so little data is trained faster by one thread, above all on a busy machine
@@ -76,8 +76,9 @@ def compare(
     library : "lightgbm", "xgboost", "catboost" or "sklearn", optional
         The first of these that is installed, if not given.
     methods : sequence of str or functions, or dict by name
-        As for `fit_bins`; all but "hybrid", if not given. The library's own bins are always there, as "native". What
-        looks at the target, as "auto" does, sees that of the training rows only.
+        As for `fit_bins`; all but "hybrid", if not given. "shared" is k-means with `max_bins` per column on average,
+        shared by what the target needs (``average_bins``). The library's own bins are always there, as "native". What
+        looks at the target, as "auto" and "shared" do, sees that of the training rows only.
     max_bins : int or sequence of int
     task : "auto", "regression" or "classification"
         By itself, text, two values and at most ten whole numbers are classes.
@@ -107,9 +108,10 @@ def compare(
     """
     trainer = chosen_trainer(library)
     budgets = _checked_budgets(max_bins)
-    named = {NATIVE: None, **{name: method for name, method in named_methods(methods).items() if name != NATIVE}}
+    asked = named_methods(methods, also=(SHARED,))
+    named = {NATIVE: None, **{name: method for name, method in asked.items() if name != NATIVE}}
     if len(named) == 1:
-        raise ValueError(f"methods must name one at least, of {', '.join(map(repr, METHODS))}")
+        raise ValueError(f"methods must name one at least, of {', '.join(map(repr, [*METHODS, SHARED]))}")
     _check_whole(splits, 2, "splits")
     _check_whole(random_state, 0, "random_state")
     if max_rows is not None:
@@ -156,7 +158,7 @@ def _one_thread(trainer: Trainer, task: str) -> Any:
 
 def _collected(
     job: _Job,
-    methods: Mapping[str, Method | None],
+    methods: Mapping[str, Any],
     budgets: Sequence[int],
     splits: list[tuple[NDArray[np.intp], NDArray[np.intp]]],
     progress: Progress | None,
@@ -194,7 +196,7 @@ class _Job:
 
     def measured(
         self,
-        methods: Mapping[str, Method | None],
+        methods: Mapping[str, Any],
         budgets: Sequence[int],
         splits: list[tuple[NDArray[np.intp], NDArray[np.intp]]],
         progress: Progress | None,
@@ -227,7 +229,7 @@ class _Job:
 
     def _fitted(
         self,
-        method: Method | None,
+        method: Any,
         max_bins: int,
         features: pd.DataFrame,
         categories: Mapping[str, Any],
@@ -238,14 +240,14 @@ class _Job:
             self.trainer.seed: self.random_state,
             **self.trainer.settings,
             **categories,
-            **self.trainer.budget(max_bins),
+            **self.trainer.binning(method, max_bins),
             **self.params,
         }
         weighted = {} if self.weight is None else {"sample_weight": self.weight[train]}
         X_train, y_train = features.iloc[train], self.target[train]
         start = time.perf_counter()
         try:
-            model = self.trainer.estimator(self.task)(bin_method=method, **own)
+            model = self.trainer.estimator(self.task)(**own)
             model.fit(X_train, y_train, **weighted)
         except Exception as error:
             why = str(error).strip().split("\n")[0]

@@ -159,10 +159,15 @@ class Comparison:
         method, max_bins = self.best
         trainer = TRAINERS[self.library]
         name = trainer.regressor if self.task == "regression" else trainer.classifier
-        values = {**trainer.budget(max_bins), **self.params}
-        arguments = ", ".join(f"{key}={value!r}" for key, value in values.items())
-        method = f'"{method}"' if method in METHODS else method
-        return f"from boostbins.{self.library} import {name}\n{name}(bin_method={method}, {arguments})"
+        values = {**trainer.binning(method, max_bins), **self.params}
+        shown = {
+            key: f'"{value}"' if key == "bin_method" and value in METHODS else repr(value)
+            for key, value in values.items()
+        }
+        if shown["bin_method"] == repr(method):
+            shown["bin_method"] = method  # a function of the user's
+        arguments = ", ".join(f"{key}={value}" for key, value in shown.items())
+        return f"from boostbins.{self.library} import {name}\n{name}({arguments})"
 
     def __str__(self) -> str:
         shown = self.table[["max_bins", "method", "score", "change", "change_low", "change_high", "meaning", "seconds"]]

@@ -12,10 +12,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+SHARED = "shared"
+"""k-means bins, as many in all as `max_bins` for each column, which the columns share by what the target needs."""
+
 _SET_ELSEWHERE = {
     "bin_method": "it is set by methods",
     "bin_cache": "each fit finds its own bins, and its time is measured",
-    "total_bins": "the methods are compared with the same limit for each column, max_bins",
+    "average_bins": f"it is set by max_bins, for the method {SHARED!r}",
+    "total_bins": f"the methods are compared with as many bins; {SHARED!r} is max_bins per column on average",
     **dict.fromkeys(("max_bin", "max_bins", "border_count"), "it is set by max_bins"),
 }
 
@@ -36,6 +40,12 @@ class Trainer:
     aliases: Mapping[str, str] = field(default_factory=dict)  # the other libraries' names for its parameters
     seed: str = "random_state"
     one_thread: Mapping[str, int] = field(default_factory=lambda: {"n_jobs": 1})
+
+    def binning(self, method: Any, max_bins: int) -> dict[str, Any]:
+        """Return the estimator's parameters for a method, `SHARED` or None, and a number of bins."""
+        if method == SHARED:
+            return {"bin_method": "kmeans", "average_bins": max_bins}
+        return {"bin_method": method, **self.budget(max_bins)}
 
     @property
     def is_installed(self) -> bool:

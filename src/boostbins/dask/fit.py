@@ -12,13 +12,15 @@ import numpy as np
 from boostbins.adapters.params import BinMethod
 from boostbins.bins import Bins
 from boostbins.dask.partitions import Parts, Reader, opened
-from boostbins.fit import cells_for, checked_max_bins, fit_summary
-from boostbins.methods import Method, method_named
+from boostbins.fit import cells_for, checked_max_bins, default_bins, fit_summary
+from boostbins.methods import Method, may_look_at_target, method_named
+from boostbins.methods.budget import Total, TotalBins
 from boostbins.sources.request import NonNumeric, Request
 from boostbins.sources.values import checked_target, checked_weight
 from boostbins.summary.column import MAX_CELLS, ColumnSummary
 from boostbins.summary.ranges import Ranges, ranges_of_summary
-from boostbins.summary.table import TableSummary, summarize_table
+from boostbins.summary.rows import RowSample
+from boostbins.summary.table import ALL_OF_TARGET, OfTarget, TableSummary, summarize_column
 
 _AT_ONCE = 8  # summaries that are added by one task
 _COLUMNS = 16  # that are added, and cut, by one task
@@ -27,12 +29,13 @@ _COLUMNS = 16  # that are added, and cut, by one task
 def fit_bins(
     X: Any,
     method: str | Method = "kmeans",
-    max_bins: int | Sequence[int] | Mapping[str, int] = 255,
+    max_bins: int | Sequence[int] | Mapping[str, int] | None = None,
     sample_weight: Any = None,
     *,
     y: Any = None,
     columns: Sequence[str] | None = None,
-    total_bins: int | None = None,
+    total_bins: TotalBins = None,
+    average_bins: float | None = None,
     exact: bool = False,
     non_numeric: NonNumeric = "error",
     dates_as_numbers: bool = False,
@@ -40,13 +43,13 @@ def fit_bins(
 ) -> Bins:
     """Return bins for every column of a Dask collection, the same as `boostbins.fit_bins` of all its rows in memory.
 
-    No rows are moved: what comes back from the cluster is the bins (with `total_bins`, the summaries).
+    No rows are moved: what comes back from the cluster is the bins (with a total of bins, the summaries).
 
     Parameters
     ----------
     X : Dask DataFrame or Array
         In any partitions.
-    method, max_bins, columns, total_bins, exact, non_numeric, dates_as_numbers
+    method, max_bins, columns, total_bins, average_bins, exact, non_numeric, dates_as_numbers
         As for `boostbins.fit_bins`.
     sample_weight, y : name of a column, or Dask Series or Array with the partitions of X, optional
     client : distributed.Client, optional
@@ -63,14 +66,17 @@ def fit_bins(
     names = parts.reader.names
     if not names:
         raise ValueError("X has no columns to bin")
+    total = Total(total_bins, average_bins)
+    max_bins = default_bins(total) if max_bins is None else max_bins
     budgets = dict(zip(names, checked_max_bins(max_bins, names), strict=True))
     max_cells = None if exact else max(map(cells_for, budgets.values()))
 
     def cut(summary: TableSummary) -> Bins:
         own = [budgets[name] for name in summary.names]
-        return fit_summary(summary, find, own, total_bins=total_bins, exact=exact, n_threads=1)
+        return fit_summary(summary, find, own, total=total.of(len(own)), exact=exact, n_threads=1)
 
-    return _cut_on_cluster(parts, cut, max_cells, client, together=total_bins is not None)[0]
+    needs = OfTarget(sums=may_look_at_target(find), rows=bool(total))
+    return _cut_on_cluster(parts, cut, max_cells, client, needs)[0]
 
 
 def summarize(
@@ -100,7 +106,7 @@ def summarize(
     TableSummary(10 rows; x0: 1 distinct values)
     """
     parts = opened(X, Request(columns, {"sample_weight": sample_weight, "y": y}, non_numeric, dates_as_numbers))
-    return _fetched(parts, max_cells, client)
+    return _fetched(parts, max_cells, client, ALL_OF_TARGET)
 
 
 def requested_bins(
@@ -109,8 +115,7 @@ def requested_bins(
     cut: Callable[[str | Method | Bins, TableSummary], Bins],
     max_bin: int,
     client: Any,
-    *,
-    together: bool,
+    kept: OfTarget,
 ) -> tuple[Bins, Ranges]:
     """Return the bins that an estimator's `bin_method` asks for, found on the cluster, and the ranges of the columns.
 
@@ -118,12 +123,13 @@ def requested_bins(
     """
     assert bin_method is not None
     if not isinstance(bin_method, Bins):
-        return _cut_on_cluster(parts, partial(cut, bin_method), cells_for(max_bin), client, together=together)
-    summary = _side_by_side(computed(_summed(parts, None, counted=False), client))
+        return _cut_on_cluster(parts, partial(cut, bin_method), cells_for(max_bin), client, kept)
+    summary = _side_by_side(computed(_summed(parts, None, ALL_OF_TARGET, counted=False), client))
     names = parts.reader.names
     if parts.reader.dtypes is None and len(bin_method) == len(names):  # an array has no names of its own
         choices = [bin_method.choices.get(name) for name in bin_method.names]
-        bin_method = Bins(bin_method.cuts, names, bin_method.stats, choices)
+        shares = [bin_method.shares.get(name) for name in bin_method.names]
+        bin_method = Bins(bin_method.cuts, names, bin_method.stats, choices, shares=shares)
     return cut(bin_method, summary), ranges_of_summary(summary)
 
 
@@ -140,22 +146,22 @@ def computed(values: list[Any], client: Any) -> list[Any]:
 
 
 def _cut_on_cluster(
-    parts: Parts, cut: Callable[[TableSummary], Bins], max_cells: int | None, client: Any, *, together: bool
+    parts: Parts, cut: Callable[[TableSummary], Bins], max_cells: int | None, client: Any, kept: OfTarget
 ) -> tuple[Bins, Ranges]:
     """Return bins and ranges: cut on the cluster some columns at a time, or here, where all are needed together."""
-    if together:
-        whole = _fetched(parts, max_cells, client)
+    if kept.rows:
+        whole = _fetched(parts, max_cells, client, kept)
         return cut(whole), ranges_of_summary(whole)
     fit = dask.delayed(partial(_fitted, cut=cut, weighted="sample_weight" in parts.per_row))
-    bins, ranges = zip(*computed([fit(part) for part in _summed(parts, max_cells)], client), strict=True)
+    bins, ranges = zip(*computed([fit(part) for part in _summed(parts, max_cells, kept)], client), strict=True)
     low, high, missing = map(np.concatenate, zip(*ranges, strict=True))
     return _joined(bins), Ranges(low, high, missing)
 
 
-def _fetched(parts: Parts, max_cells: int | None, client: Any) -> TableSummary:
+def _fetched(parts: Parts, max_cells: int | None, client: Any, kept: OfTarget) -> TableSummary:
     """Return the summary of all columns."""
     check = dask.delayed(partial(_some_rows, weighted="sample_weight" in parts.per_row))
-    return _side_by_side(computed([check(part) for part in _summed(parts, max_cells)], client))
+    return _side_by_side(computed([check(part) for part in _summed(parts, max_cells, kept)], client))
 
 
 def _fitted(summary: TableSummary, cut: Callable[[TableSummary], Bins], weighted: bool) -> tuple[Bins, Ranges]:
@@ -163,24 +169,28 @@ def _fitted(summary: TableSummary, cut: Callable[[TableSummary], Bins], weighted
 
 
 def _some_rows(summary: TableSummary, weighted: bool) -> TableSummary:
-    if summary.n_rows:
+    if summary.n_rows or summary.rows is not None:
         return summary
     if weighted and not np.isnan(ranges_of_summary(summary).low).all():
         raise ValueError("sample_weight is zero for every row: give some row a positive weight")
     raise ValueError("X has no rows")
 
 
-def _summed(parts: Parts, max_cells: int | None, *, counted: bool = True) -> list[Any]:
+def _summed(parts: Parts, max_cells: int | None, kept: OfTarget, *, counted: bool = True) -> list[Any]:
     """Return the delayed summary of each group of columns: of partitions, added up a few at a time.
 
-    Of rows that are not counted there are the ranges only.
+    Last comes one without columns that has the sample of rows, if that is kept. Of rows that are not counted there are
+    the ranges only.
     """
-    summarized = dask.delayed(partial(_summarized, reader=parts.reader, max_cells=max_cells, counted=counted))
+    kept = kept if "y" in parts.per_row else OfTarget(sums=False, rows=False)
+    summarized = dask.delayed(
+        partial(_summarized, reader=parts.reader, max_cells=max_cells, kept=kept, counted=counted)
+    )
     numbers = [parts.per_row.get(argument, [None] * len(parts.rows)) for argument in ("sample_weight", "y")]
     found = [summarized(*row) for row in zip(parts.rows, *numbers, strict=True)]
     add = dask.delayed(_added)
     groups = []
-    for group in range(len(_groups(parts.reader.names))):
+    for group in range(len(_groups(parts.reader.names)) + kept.rows):
         level = [part[group] for part in found]
         while len(level) > 1:
             level = [add(level[i : i + _AT_ONCE]) for i in range(0, len(level), _AT_ONCE)]
@@ -193,12 +203,13 @@ def _groups(names: Sequence[str]) -> list[range]:
 
 
 def _summarized(
-    part: Any, weight: Any, target: Any, reader: Reader, max_cells: int | None, counted: bool
+    part: Any, weight: Any, target: Any, reader: Reader, max_cells: int | None, kept: OfTarget, counted: bool
 ) -> list[TableSummary]:
-    """Return the summary of a partition, by groups of columns."""
+    """Return the summary of a partition, by groups of columns, and that with the sample of rows."""
     table = reader(part)
     if table is None:
-        return [_empty([reader.names[i] for i in group], max_cells) for group in _groups(reader.names)]
+        groups = [_empty([reader.names[i] for i in group], max_cells) for group in _groups(reader.names)]
+        return [*groups, *[TableSummary([])] * kept.rows]
     weights = targets = None
     if not counted:
         weights = np.zeros(table.n_rows)
@@ -206,8 +217,18 @@ def _summarized(
         weights = checked_weight(_plain(weight), table.n_rows, "sample_weight")
     if counted and target is not None:
         targets = checked_target(_plain(target), table.n_rows, "y")
-    groups = (table.chosen(group) for group in _groups(reader.names))
-    return [summarize_table(some, weights, targets, max_cells=max_cells, n_threads=1) for some in groups]
+    summed = targets if kept.sums else None
+    groups = [
+        TableSummary(
+            [summarize_column(table, i, weights, summed, max_cells=max_cells) for i in group],
+            [table.names[i] for i in group],
+            table.units,
+        )
+        for group in _groups(reader.names)
+    ]
+    if kept.rows and targets is not None:
+        groups.append(TableSummary([], rows=RowSample.of(table, weights, targets)))
+    return groups
 
 
 def _plain(values: Any) -> Any:
@@ -242,4 +263,5 @@ def _joined(groups: Sequence[Bins]) -> Bins:
 def _side_by_side(groups: Sequence[TableSummary]) -> TableSummary:
     names = [name for summary in groups for name in summary.names]
     units = {name: unit for summary in groups for name, unit in summary.units.items()}
-    return TableSummary([column for summary in groups for column in summary], names, units)
+    rows = next((summary.rows for summary in groups if summary.rows is not None), None)
+    return TableSummary([column for summary in groups for column in summary], names, units, rows)

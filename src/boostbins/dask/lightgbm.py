@@ -29,9 +29,10 @@ from boostbins.dask.fit import requested_bins
 from boostbins.dask.lightgbm_model import FIRST, in_raw_values
 from boostbins.dask.partitions import Replaced, checked_collection, features
 from boostbins.dask.training import with_numbers
+from boostbins.fit import of_target
 from boostbins.lightgbm import LIBRARY
 from boostbins.lightgbm.settings import Settings, budgets_of, cut_format_of
-from boostbins.methods import Method, needs_target
+from boostbins.methods import Method
 from boostbins.sources.table import Table, as_float32
 from boostbins.summary.ranges import Ranges, ranges_of_summary
 from boostbins.summary.table import TableSummary
@@ -62,7 +63,8 @@ class _Coded(BinningMixin):
         """Fit as LightGBM's own does; X is read twice, once for the cuts."""
         this: Any = self
         settings = Settings(
-            {key: value for key, value in this.get_params().items() if key not in (*BINNING_PARAMS, "client")}
+            {key: value for key, value in this.get_params().items() if key not in (*BINNING_PARAMS, "client")},
+            self._total,
         )
         ours = self._begin_fit(_obstacle(settings, kwargs))
         client = native._get_dask_client(this.client)
@@ -73,14 +75,14 @@ class _Coded(BinningMixin):
             return self
         settings.check()
         X = checked_collection(X)
-        total = self.total_bins
-        target = y if needs_target(self.bin_method, total) else None
+        kept = of_target(self.bin_method, self._total)
+        target = y if any(kept) else None
         per_row = {"sample_weight": kwargs.get("sample_weight"), "y": target}
         parts = features(X, per_row, (), "make it numbers")
         if X.ndim == 2 and parts.reader.dtypes is None and X.dtype not in (np.float32, np.float64):
             parts = parts.map(as_float32)
-        cut = partial(_cut, settings=settings, total_bins=total)
-        bins, ranges = requested_bins(self.bin_method, parts, cut, settings.max_bin, client, together=total is not None)
+        cut = partial(_cut, settings=settings)
+        bins, ranges = requested_bins(self.bin_method, parts, cut, settings.max_bin, client, kept)
         numbers = Replaced(parts.whole_reader, partial(_codes, bins=bins, missing=ranges.missing))
         X, y, kwargs = with_numbers(X, y, kwargs, numbers, client)
         needed = _needed(bins, ranges)
@@ -164,14 +166,14 @@ _NOT_ON_CODES = ("categorical_feature", "forcedsplits_filename", "max_bin_by_fea
 # ---- bins and codes
 
 
-def _cut(bin_method: str | Method | Bins, summary: TableSummary, settings: Settings, total_bins: int | None) -> Bins:
+def _cut(bin_method: str | Method | Bins, summary: TableSummary, settings: Settings) -> Bins:
     ranges, feature_indices = ranges_of_summary(summary), range(len(summary))
     budgets = budgets_of(ranges, settings, feature_indices)
     return summarized_bins(
         bin_method,
         summary,
         budgets,
-        total_bins=settings.left_of(total_bins, budgets, feature_indices),
+        total=settings.total_of(budgets, feature_indices),
         cut_format=cut_format_of(ranges),
         limit=f"max_bin={settings.max_bin}",
         n_threads=1,

@@ -20,13 +20,15 @@ from boostbins.bins import Bins
 from boostbins.dask.fit import requested_bins
 from boostbins.dask.partitions import Replaced, checked_collection, features
 from boostbins.dask.training import with_numbers
-from boostbins.methods import Method, needs_target
+from boostbins.fit import of_target
+from boostbins.methods import Method
+from boostbins.methods.budget import Total
 from boostbins.sources.table import Column, as_float32, with_missing
 from boostbins.summary.ranges import Ranges
 from boostbins.summary.table import TableSummary
 from boostbins.xgboost import LIBRARY
 from boostbins.xgboost.batches import bins_of_summary
-from boostbins.xgboost.features import MAX_BIN, obstacle_in
+from boostbins.xgboost.features import checked_max_bin, obstacle_in
 from boostbins.xgboost.reference import last_thresholds
 
 __all__ = ["XGBClassifier", "XGBRanker", "XGBRegressor"]
@@ -46,23 +48,24 @@ class _Represented(BinningMixin):
         if not self._begin_fit(obstacle):
             return super().fit(X, y, **kwargs)  # type: ignore[misc]
         X, client = checked_collection(X), this.client
-        max_bin, total = MAX_BIN if this.max_bin is None else int(this.max_bin), self.total_bins
+        max_bin, kept = checked_max_bin(this.max_bin, self._total), of_target(self.bin_method, self._total)
         parts = features(
             X,
-            {"sample_weight": kwargs.get("sample_weight"), "y": y if needs_target(self.bin_method, total) else None},
+            {"sample_weight": kwargs.get("sample_weight"), "y": y if any(kept) else None},
             _categorical(this, X),
             "make it numbers, or categorical with enable_categorical=True",
         ).map(partial(_seen, missing=this.missing))
-        cut = partial(_cut, max_bin=max_bin, total_bins=total)
-        bins, ranges = requested_bins(self.bin_method, parts, cut, max_bin, client, together=total is not None)
+        cut = partial(_cut, max_bin=max_bin, total=self._total)
+        bins, ranges = requested_bins(self.bin_method, parts, cut, max_bin, client, kept)
         _check_finite(ranges, bins)
         numbers = Replaced(parts.whole_reader, partial(represented, bins=bins, low=ranges.low))
         X, y, kwargs = with_numbers(X, y, kwargs, numbers, client)
-        missing, this.missing = this.missing, np.nan  # what was missing is NaN by now
+        given = this.missing, this.max_bin
+        this.missing, this.max_bin = np.nan, max_bin  # what was missing is NaN by now
         try:
             super().fit(X, y, **kwargs)  # type: ignore[misc]
         finally:
-            this.missing = missing
+            this.missing, this.max_bin = given
         _to_raw_values(this.get_booster(), parts.feature_indices, bins, ranges)
         self.bins_ = bins
         return self
@@ -110,8 +113,8 @@ def _seen(column: Column, missing: float | None) -> Column:
     return column if missing is None or np.isnan(missing) else with_missing(float(np.float32(missing)))(column)
 
 
-def _cut(bin_method: str | Method | Bins, summary: TableSummary, max_bin: int, total_bins: int | None) -> Bins:
-    return bins_of_summary(bin_method, summary, max_bin, total_bins, n_threads=1)
+def _cut(bin_method: str | Method | Bins, summary: TableSummary, max_bin: int, total: Total) -> Bins:
+    return bins_of_summary(bin_method, summary, max_bin, total, n_threads=1)
 
 
 def _check_finite(ranges: Ranges, bins: Bins) -> None:

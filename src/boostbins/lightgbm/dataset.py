@@ -19,6 +19,7 @@ from boostbins.adapters.requested import check_budgets, requested_bins, summariz
 from boostbins.adapters.two_pass import FirstPass, Rows, stream_of
 from boostbins.bins import Bins
 from boostbins.cache import BinCache
+from boostbins.fit import of_target
 from boostbins.lightgbm._native import LIBRARY, ZERO, aliases, lgb, quietly, sampled_rows
 from boostbins.lightgbm.binary_format import StoredFeature, is_binary, stored_features, write_parameters
 from boostbins.lightgbm.features import (
@@ -32,7 +33,7 @@ from boostbins.lightgbm.features import (
 )
 from boostbins.lightgbm.settings import Settings, budgets_of, cut_format_of, of_enough_rows
 from boostbins.lightgbm.text_files import COLUMN_PARAMETERS, categorical_in_text, is_text, read_text
-from boostbins.methods import needs_target
+from boostbins.methods.budget import Total, TotalBins
 from boostbins.sources.stream import Stream
 from boostbins.sources.table import Table, dense, is_sparse, with_missing
 from boostbins.sources.values import check_none_missing
@@ -73,8 +74,12 @@ class Dataset(lgb.Dataset):
         bins, or None for LightGBM's own.
     bin_cache : None, "memory" or a folder
         Where bins are kept for when the same is asked of the same data again.
-    total_bins : int, optional
-        At most this many bins in all columns together, shared by what they gain; see `fit_bins`.
+    total_bins : int or "auto", optional
+        At most this many bins in all columns together: many for those that the target needs finely, few for others;
+        "auto" for as many as are enough. See `fit_bins`. A column may then have 4,095, if no `max_bin` is given (on a
+        GPU: 255).
+    average_bins : int, optional
+        `total_bins` as an average per column.
     columns : sequence of str, optional
         Which columns to train on, of data that comes in batches: all but those named otherwise, if not given.
     progress : function, optional
@@ -102,16 +107,18 @@ class Dataset(lgb.Dataset):
         *args: Any,
         bin_method: BinMethod = DEFAULT,
         bin_cache: BinCache = None,
-        total_bins: int | None = None,
+        total_bins: TotalBins = None,
+        average_bins: float | None = None,
         columns: Sequence[str] | None = None,
         progress: Progress | None = None,
         **kwargs: Any,
     ) -> None:
-        check_binning_params(bin_method, bin_cache)
+        check_binning_params(bin_method, bin_cache, Total(total_bins, average_bins))
         super().__init__(data, label, *args, **kwargs)
         self.bin_method = bin_method
         self.bin_cache = bin_cache
         self.total_bins = total_bins
+        self.average_bins = average_bins
         self.columns = columns
         self.progress = progress
         self.bins_: Bins | None = None
@@ -129,7 +136,7 @@ class Dataset(lgb.Dataset):
             return self
         if self.params:  # LightGBM compares them
             self.params = {key: v.tolist() if isinstance(v, np.ndarray) else v for key, v in self.params.items()}
-        settings = Settings(self.params or {})
+        settings = Settings(self.params or {}, Total(self.total_bins, self.average_bins))
         path = Path(self.data) if isinstance(self.data, str | os.PathLike) and Path(self.data).is_file() else None
         if path is not None and is_binary(path):
             self._load_binary(path)
@@ -141,7 +148,7 @@ class Dataset(lgb.Dataset):
             return self
         if self.columns is not None:
             raise ValueError("columns is for data that comes in batches: select those of a table yourself")
-        if self.reference is not None or not cuts_are_ours(self.bin_method, settings.obstacle()):
+        if self.reference is not None or not cuts_are_ours(self.bin_method, settings.obstacle(), settings.total):
             super().construct()
             return self
         settings.check()
@@ -234,7 +241,7 @@ class Dataset(lgb.Dataset):
         if self.columns is not None:
             raise ValueError(f"columns: {own}")
         if self.reference is None and not isinstance(self.bin_method, Default):
-            cuts_are_ours(self.bin_method, own)
+            cuts_are_ours(self.bin_method, own, Total(self.total_bins, self.average_bins))
         super().construct()
         if self.bin_method is not None:
             self.bins_ = from_native(self)
@@ -252,7 +259,7 @@ class Dataset(lgb.Dataset):
             label=label,
             n_classes=settings.n_classes,
             bin_cache=self.bin_cache,
-            total_bins=settings.left_of(self.total_bins, budgets, table.feature_indices),
+            total=settings.total_of(budgets, table.feature_indices),
             cut_format=cut_format_of(ranges)
             if isinstance(self.bin_method, Bins)
             else of_enough_rows(table, ranges, settings),
@@ -286,10 +293,8 @@ class Dataset(lgb.Dataset):
             raise ValueError(
                 f"min_data_in_bin={settings.min_data_in_bin} needs a table in memory: load the data, or leave it out"
             )
-        supervised = needs_target(self.bin_method, self.total_bins)
-        summary, found = rows.summarize(
-            settings.max_bin, settings.n_threads, self.progress, supervised, settings.n_classes
-        )
+        kept = of_target(self.bin_method, settings.total)
+        summary, found = rows.summarize(settings.max_bin, settings.n_threads, self.progress, kept, settings.n_classes)
         ranges = ranges_of_summary(summary)
         feature_indices = range(len(summary)) if feature_indices is None else feature_indices
         budgets = budgets_of(ranges, settings, feature_indices)
@@ -297,7 +302,7 @@ class Dataset(lgb.Dataset):
             self.bin_method,
             summary,
             budgets,
-            total_bins=settings.left_of(self.total_bins, budgets, feature_indices),
+            total=settings.total_of(budgets, feature_indices),
             cut_format=cut_format_of(ranges),
             limit=settings.limit(),
             n_threads=settings.n_threads,

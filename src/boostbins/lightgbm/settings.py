@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from boostbins.adapters.params import threads_of
 from boostbins.adapters.requested import CutFormat
+from boostbins.fit import default_bins
 from boostbins.lightgbm._native import SAMPLED, ZERO, aliases
-from boostbins.methods.budget import checked_total
+from boostbins.methods import DEFAULT_BINS
+from boostbins.methods.budget import NO_TOTAL, Total, TotalBins
 from boostbins.sources.table import Table, dense
 from boostbins.sources.values import Floats
 from boostbins.summary.ranges import Ranges
@@ -22,9 +24,11 @@ _OF_CLASSES = ("multiclass", "softmax", "multiclassova", "multiclass_ova", "ova"
 class Settings:
     """The parameters of LightGBM that matter here, by whichever alias."""
 
-    def __init__(self, params: Mapping[str, Any]) -> None:
+    def __init__(self, params: Mapping[str, Any], total: Total = NO_TOTAL) -> None:
         self.params = dict(params)
-        self.max_bin = self.number("max_bin", 255)
+        self.total = total
+        on_gpu = str(self.get("device_type", "cpu")).lower() in ("gpu", "cuda")
+        self.max_bin = self.number("max_bin", DEFAULT_BINS if on_gpu else default_bins(total))
         self.max_bin_by_feature = self.numbers("max_bin_by_feature")
         self.min_data_in_bin = self.number("min_data_in_bin", 1)  # kept to if it is given: its default is not
         self.zero_as_missing = self.is_on("zero_as_missing", False)
@@ -80,12 +84,10 @@ class Settings:
         """Return what limits the number of bins, for messages."""
         return "max_bin_by_feature" if self.max_bin_by_feature else f"max_bin={self.max_bin}"
 
-    def left_of(self, total_bins: int | None, budgets: Sequence[int], feature_indices: Sequence[int]) -> int | None:
-        """Return what is left of a total for values, without the bins of zeros and of missing values."""
-        if total_bins is None:
-            return None
+    def total_of(self, budgets: Sequence[int], feature_indices: Sequence[int]) -> TotalBins:
+        """Return what is left of the total for values, without the bins of zeros and of missing values."""
         taken = sum(self.max_bin_of(index) - budget for index, budget in zip(feature_indices, budgets, strict=True))
-        return checked_total(total_bins, len(budgets), taken, " for zeros and missing values") - taken
+        return self.total.of(len(budgets), taken, " for zeros and missing values")
 
     def obstacle(self) -> str:
         """Return what stands in the way of cuts of ours, if anything does."""

@@ -19,6 +19,9 @@ Method: TypeAlias = Callable[[ColumnSummary, int], ArrayLike | Chosen]
 MIN_BINS, MAX_BINS = 2, 65_535
 """Limits of `max_bins`: with a code for missing values, codes fit 16 bits."""
 
+DEFAULT_BINS = 255
+"""Of a column, as in the libraries."""
+
 
 FEW_BINS = 32
 """Up to here a bin is so wide that what k-means makes of its inside counts more than its rows."""
@@ -61,8 +64,10 @@ def method_named(method: str | Method, argument: str = "method", also: str = "")
     )
 
 
-def named_methods(methods: Any, always: Sequence[str] = ()) -> dict[str, Method]:
+def named_methods(methods: Any, always: Sequence[str] = (), also: Sequence[str] = ()) -> dict[str, Any]:
     """Return methods by their names, given as a sequence of names and functions, as a dict, or as one of them.
+
+    `always` are there in any case; names in `also` stand for something else, and are left as they are.
 
     >>> list(named_methods(["optimal", "kmeans"]))
     ['optimal', 'kmeans']
@@ -74,8 +79,10 @@ def named_methods(methods: Any, always: Sequence[str] = ()) -> dict[str, Method]
         methods = dict(named)
         if len(methods) < len(dict.fromkeys(named)):
             raise ValueError(f"methods must have different names, got {[name for name, _ in named]}: pass a dict")
+    others = "".join(f" or {name!r}" for name in also)
     return {
-        name: method_named(m, "methods") for name, m in {**dict(zip(always, always, strict=True)), **methods}.items()
+        name: m if isinstance(m, str) and m in also else method_named(m, "methods", others)
+        for name, m in {**dict(zip(always, always, strict=True)), **methods}.items()
     }
 
 
@@ -102,9 +109,15 @@ def looks_at_target(method: Any) -> bool:
     return any(getattr(f, "supervised", False) for f in (function, getattr(function, "func", None)))
 
 
-def needs_target(method: Any, total_bins: int | None) -> bool:
-    """Return whether cuts depend on the target: by the method, or by how a total is shared."""
-    return total_bins is not None or looks_at_target(method)
+def may_look_at_target(method: Method) -> bool:
+    """Return whether a method may look at the target that it is given: a function of yours may, marked or not."""
+    function = getattr(method, "func", method)
+    return looks_at_target(method) or all(function is not known for known in METHODS.values())
+
+
+def needs_target(method: Any, total: Any) -> bool:
+    """Return whether cuts depend on the target: by the method, or because columns share a total of bins."""
+    return bool(total) or looks_at_target(method)
 
 
 def find_cuts(summary: ColumnSummary, method: Method, max_bins: int) -> Floats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from boostbins._threads import Progress, cached_property, map_threads
 from boostbins.fit import checked_max_bins
 from boostbins.methods import METHODS, Method, looks_at_target, named_methods
+from boostbins.methods.budget import MAX_SHARED_BINS, shared_bins, shares_by_target, useful_bins
 from boostbins.methods.choice import Choice
 from boostbins.reporting.facts import ColumnFacts, column_facts, percent
 from boostbins.sources.features import notes_on, target_values
@@ -23,6 +24,7 @@ from boostbins.sources.stream import Stream, open_source
 from boostbins.sources.table import DATE
 from boostbins.sources.values import MAX_TARGETS, Targets, checked_target, class_targets, positive_weight
 from boostbins.summary.column import MAX_CELLS
+from boostbins.summary.rows import RowSample
 from boostbins.summary.stats import frame_of
 from boostbins.summary.table import summarize_column
 
@@ -31,6 +33,7 @@ __all__ = ["Report", "report"]
 COLORS = {
     "auto": "#b01e68", "hybrid": "#0e7c7b",
     "quantile": "#b3541e", "kmeans": "#1b6ca8", "optimal": "#3d7a37", "uniform": "#7a5195",
+    "shared": "#8a6a00",
 }  # fmt: skip
 _OTHER = "#555555"
 
@@ -42,8 +45,8 @@ class Report:
     Attributes
     ----------
     columns : frame
-        A row per column, those first that k-means bins would gain most from: its distribution, the gain, and what to
-        look at.
+        A row per column, those first that k-means bins would gain most from: its distribution, the gain, how many bins
+        it gets where columns share them by what the target needs, and what to look at.
     costs : frame
         A row per column, number of bins and method: the part of the variance that is lost within bins, the share of
         the rows in the largest bin, how many distinct values share it, and what "auto" chose.
@@ -77,6 +80,7 @@ class Report:
             "mean": facts.mean,
             "skew": facts.skew,
             "gain": facts.gain(self.max_bins[0]),
+            "shared_bins": share.bins if (share := facts.shares.get(self.max_bins[0])) else None,
             "look_at": "; ".join(facts.spotted(self.max_bins[0])),
         }
 
@@ -106,6 +110,21 @@ class Report:
         return "\n".join(self._said(max_bins) for max_bins in self.max_bins)
 
     def _said(self, max_bins: int) -> str:
+        return " ".join(filter(None, [self._lost(max_bins), self._shared(max_bins)]))
+
+    def _shared(self, max_bins: int) -> str:
+        shares = {facts.name: facts.shares[max_bins].bins for facts in self.facts if max_bins in facts.shares}
+        if len(shares) < 2:
+            return ""
+        first, *others = sorted(shares, key=lambda name: -shares[name])
+        fewest, most = shares[others[-1]], shares[others[0]]
+        rest = f"{fewest:,} to {most:,}" if fewest < most else f"{most:,}"
+        return (
+            f"With as many bins in all, shared by what the target needs (average_bins={max_bins}), {first!r} gets "
+            f"{shares[first]:,}, the other columns {rest}."
+        )
+
+    def _lost(self, max_bins: int) -> str:
         losing = [facts for facts in self.facts if facts.gain(max_bins) >= 0.01]
         if not losing:
             return f"At {max_bins} bins quantile bins lose next to nothing that k-means bins would keep."
@@ -218,6 +237,7 @@ def _column_dict(facts: ColumnFacts, methods: Sequence[str], budgets: Sequence[i
         "sentinels": [{"value": s.value, "share": _short(s.share)} for s in facts.sentinels],
         "outliers": None if facts.outliers is None else {k: _short(v) for k, v in vars(facts.outliers).items()},
         "spotted": {str(max_bins): facts.spotted(max_bins) for max_bins in budgets},
+        "shares": {str(max_bins): {"bins": share.bins, "why": share.why} for max_bins, share in facts.shares.items()},
         "binned": {
             str(max_bins): {
                 method: {
@@ -339,8 +359,18 @@ def report(
         return facts
 
     every = map_threads(of_column, range(len(table)), None)
+    if targets is not None:
+        every = _with_shares(every, RowSample.of(table, weight, targets), budgets)
     ordered = sorted(every, key=lambda facts: -facts.gain(budgets[0]))
     return Report(tuple(ordered), tuple(found), tuple(budgets), table.n_rows, meaning, tuple(notes), title)
+
+
+def _with_shares(every: Sequence[ColumnFacts], rows: RowSample, budgets: Sequence[int]) -> list[ColumnFacts]:
+    """Return the columns with how many bins each gets where all share them, at each number of them on average."""
+    shares = shares_by_target(rows).of_columns
+    most = [useful_bins(MAX_SHARED_BINS, facts.distinct if facts.is_exact else None) for facts in every]
+    given = {n: shared_bins(n * len(every), most, shares, "target") for n in budgets}
+    return [replace(facts, shares={n: given[n][i] for n in budgets}) for i, facts in enumerate(every)]
 
 
 def _target_numbers(values: NDArray[Any], name: str) -> tuple[Targets, str, int]:

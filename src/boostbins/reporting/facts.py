@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
 
 from boostbins.methods import Method, find_chosen
+from boostbins.methods.budget import BinShare
 from boostbins.methods.choice import Choice
 from boostbins.sources.values import Floats
 from boostbins.summary.column import ColumnSummary
@@ -110,6 +111,7 @@ class ColumnFacts:
     binned: Mapping[Key, Binned]
     hiding: Mapping[int, Hiding]  # by the number of bins, where there is one
     is_date: bool = False  # the numbers are seconds since 1970
+    shares: Mapping[int, BinShare] = field(default_factory=dict)  # of a total, by the number of bins on average
 
     def gain(self, max_bins: int) -> float:
         """Return the part of the variance that quantile bins lose and k-means bins do not."""

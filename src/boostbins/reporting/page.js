@@ -1,6 +1,6 @@
 // Draws the comparison and the report. All that comes from the data goes in as text.
 
-const KNOWN = ["auto", "hybrid", "quantile", "kmeans", "optimal", "uniform"];
+const KNOWN = ["auto", "hybrid", "quantile", "kmeans", "optimal", "uniform", "shared"];
 const PRINTED = {wide: 650, column: 420}; // widths of charts on paper, in pixels
 const FONT = {fontSize: "11px", fontFamily: "inherit"};
 const TIP = {fontSize: 12, lineHeight: 1.25, stroke: "var(--quiet)"};
@@ -355,7 +355,7 @@ class Card {
       el("header", {}, el("h3", {}, column.name), gainSaid(column, budget)),
       el("div", {className: "body"},
         el("div", {},
-          keyNumbers(column),
+          keyNumbers(column, budget),
           column.spotted[budget].length > 0 && items("spotted", column.spotted[budget]),
           costTable(report.methods, binned, method)),
         column.histograms.length
@@ -382,7 +382,7 @@ function gainSaid(column, budget) {
     "gain by k-means ", el("strong", {}, percent(gain(column, budget))));
 }
 
-function keyNumbers(column) {
+function keyNumbers(column, budget) {
   const {low, high} = column;
   const offset = Math.max(Math.abs(low), Math.abs(high)) / (high - low);
   const more = offset < Infinity ? Math.ceil(Math.log10(Math.max(1, offset))) : 2;
@@ -393,6 +393,7 @@ function keyNumbers(column) {
     ["mean", said(column.mean)],
     ["distinct", `${column.is_exact ? "" : "≥ "}${number(column.distinct)}`],
     ["skew", rounded(column.skew)],
+    ...(column.shares[budget] ? [["bins it needs", `${number(column.shares[budget].bins)}, if ${budget} on average`]] : []),
     ["missing", column.missing ? `${number(column.missing)} (${percent(column.missing / column.rows)})` : "none"],
   ]);
 }

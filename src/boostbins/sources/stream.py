@@ -189,6 +189,14 @@ def column_in(some: Sequence[Batch], i: int, view: Callable[[Column], Column] | 
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
+def table_of(some: Sequence[Batch], view: Callable[[Column], Column] | None) -> Table:
+    """Return the rows of some batches as one table."""
+    if len(some) == 1 and view is None:
+        return some[0].table
+    n_rows = sum(batch.table.n_rows for batch in some)
+    return replace(some[0].table, n_rows=n_rows, read=lambda i: column_in(some, i, view), in_memory=False, array=None)
+
+
 def numbers_in(
     some: Sequence[Batch], argument: str, check: Callable[[ArrayLike, int, str], NDArray[Any]]
 ) -> NDArray[Any] | None:

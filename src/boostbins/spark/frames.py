@@ -20,14 +20,17 @@ from boostbins.adapters.library import Library
 from boostbins.adapters.requested import floor32
 from boostbins.adapters.stand_ins import represented
 from boostbins.bins import Bins
-from boostbins.fit import cells_for, checked_max_bins, fit_summary
-from boostbins.methods import Method, method_named
+from boostbins.fit import cells_for, checked_max_bins, default_bins, fit_summary
+from boostbins.methods import Method, may_look_at_target, method_named
+from boostbins.methods.budget import Total, TotalBins
 from boostbins.sources.request import NonNumeric, Request
 from boostbins.sources.stream import open_stream
 from boostbins.sources.table import Column, Table, read_table
 from boostbins.sources.values import Floats
 from boostbins.summary.column import MAX_CELLS, ColumnSummary
-from boostbins.summary.table import TableSummary, summarize_stream
+from boostbins.summary.rows import MAGIC as ROWS_MAGIC
+from boostbins.summary.rows import RowSample
+from boostbins.summary.table import ALL_OF_TARGET, OfTarget, TableSummary, summarize_stream
 
 try:
     import pyarrow
@@ -49,13 +52,14 @@ _SUMMARIES = "column int, part int, summary binary"
 def fit_bins(
     df: Any,
     method: str | Method = "kmeans",
-    max_bins: int | Sequence[int] | Mapping[str, int] = 255,
+    max_bins: int | Sequence[int] | Mapping[str, int] | None = None,
     sample_weight: str | None = None,
     n_threads: int | None = None,
     *,
     y: str | None = None,
     columns: Sequence[str] | None = None,
-    total_bins: int | None = None,
+    total_bins: TotalBins = None,
+    average_bins: float | None = None,
     exact: bool = False,
     non_numeric: NonNumeric = "error",
     dates_as_numbers: bool = False,
@@ -66,7 +70,7 @@ def fit_bins(
     ----------
     df : pyspark.sql.DataFrame
         Null and NaN are missing. A column of vectors or arrays counts as one column per element, ``features[0]``, ...
-    method, max_bins, total_bins, exact, non_numeric, dates_as_numbers
+    method, max_bins, total_bins, average_bins, exact, non_numeric, dates_as_numbers
         As for `boostbins.fit_bins`.
     sample_weight, y : str, optional
         Names of columns, which are not binned. (With weights that are no whole numbers, sums are rounded by the
@@ -80,10 +84,12 @@ def fit_bins(
     source = _source(df, Request(columns, {"sample_weight": sample_weight, "y": y}, non_numeric, dates_as_numbers))
     if not source.names:
         raise ValueError("X has no columns to bin")
+    total = Total(total_bins, average_bins)
+    max_bins = default_bins(total) if max_bins is None else max_bins
     max_cells = None if exact else max(cells_for(n) for n in checked_max_bins(max_bins, source.names))
-    return fit_summary(
-        summarized(source, max_cells), find, max_bins, total_bins=total_bins, exact=exact, n_threads=n_threads
-    )
+    needs = OfTarget(sums=may_look_at_target(find), rows=bool(total))
+    summary = summarized(source, max_cells, needs)
+    return fit_summary(summary, find, max_bins, total=total.of(len(summary)), exact=exact, n_threads=n_threads)
 
 
 def summarize(
@@ -106,7 +112,7 @@ def summarize(
         Cells per column: enough for a quarter as many bins. None: every distinct value.
     """
     request = Request(columns, {"sample_weight": sample_weight, "y": y}, non_numeric, dates_as_numbers)
-    return summarized(_source(df, request), max_cells)
+    return summarized(_source(df, request), max_cells, ALL_OF_TARGET)
 
 
 def represent(df: Any, bins: Bins) -> Any:
@@ -235,7 +241,9 @@ def _as_array(kind: Any, column: Any) -> Any:
 # ---- summaries, on the executors
 
 
-def summarized(source: Source, max_cells: int | None, views: Sequence[Callable[[Column], Column]] = ()) -> TableSummary:
+def summarized(
+    source: Source, max_cells: int | None, kept: OfTarget, views: Sequence[Callable[[Column], Column]] = ()
+) -> TableSummary:
     """Return the summary of some columns of a frame, as a library sees them."""
     frame, names, per_row, units = source
     if not names:
@@ -245,19 +253,21 @@ def summarized(source: Source, max_cells: int | None, views: Sequence[Callable[[
     if "sample_weight" in per_row:
         # Rows of no weight do not count. Where a partition has no others, it has no summary.
         rows = rows.where(~F.col("sample_weight").eqNullSafe(0))
-    part = partial(_of_partition, per_row=tuple(per_row), max_cells=max_cells, views=views)
+    part = partial(_of_partition, per_row=tuple(per_row), max_cells=max_cells, kept=kept, views=views)
     summaries = rows.mapInArrow(part, _SUMMARIES)
     for teams in (_TEAMS, 1):
         team = F.col("part") % teams
         # In order, for weights are rounded by the order that they are added in.
         there = summaries.repartition("column", team).sortWithinPartitions("column", team, "part")
         summaries = there.mapInArrow(partial(_added_up, teams=teams), _SUMMARIES)
-    found = {row["column"]: ColumnSummary.from_bytes(bytes(row["summary"])) for row in summaries.collect()}
+    found = {row["column"]: bytes(row["summary"]) for row in summaries.collect()}
+    rows_at = len(names)
     if not found and "sample_weight" in per_row and not frame.isEmpty():
         raise ValueError("sample_weight is zero for every row: give some row a positive weight")
     if not found:
         raise ValueError("X has no rows")
-    return TableSummary((found[i] for i in range(len(names))), names, units)
+    sample = RowSample.from_bytes(found[rows_at]) if rows_at in found else None
+    return TableSummary((ColumnSummary.from_bytes(found[i]) for i in range(len(names))), names, units, sample)
 
 
 def _of_partition(
@@ -265,9 +275,10 @@ def _of_partition(
     *,
     per_row: Sequence[str],
     max_cells: int | None,
+    kept: OfTarget,
     views: Sequence[Callable[[Column], Column]],
 ) -> Iterator[Any]:
-    """Yield the summary of each column of a partition; nothing, if it has no rows."""
+    """Yield the summary of each column of a partition, and its sample of rows; nothing, if it has no rows."""
     tables = (pyarrow.Table.from_batches([batch]) for batch in batches if batch.num_rows)
     first = next(tables, None)
     if first is None:
@@ -283,17 +294,18 @@ def _of_partition(
     # What holds dates that are not to be numbers was refused before.
     rows = stream.batches(Request(per_row={argument: argument for argument in per_row}, dates_as_numbers=True))
     part = TaskContext.get().partitionId()
-    for column, summary in enumerate(summarize_stream(rows, max_cells=max_cells, n_threads=1, view=as_seen)):
+    table = summarize_stream(rows, max_cells=max_cells, of_target=kept, n_threads=1, view=as_seen)
+    for column, summary in enumerate([*table, *([] if table.rows is None else [table.rows])]):
         yield _record(column, part, summary)
 
 
 def _added_up(batches: Iterator[Any], *, teams: int) -> Iterator[Any]:
     """Yield the sum of each column's summaries, by teams of partitions; they come one team after the other."""
     at: tuple[int, int] | None = None
-    total: ColumnSummary | None = None
+    total: Any = None
     for batch in batches:
         for column, part, data in zip(*(batch.column(i).to_pylist() for i in range(3)), strict=True):
-            summary = ColumnSummary.from_bytes(data)
+            summary: Any = (RowSample if data.startswith(ROWS_MAGIC) else ColumnSummary).from_bytes(data)
             if at == (column, part % teams) and total is not None:
                 total = total + summary
                 continue
@@ -304,7 +316,7 @@ def _added_up(batches: Iterator[Any], *, teams: int) -> Iterator[Any]:
         yield _record(*at, total)
 
 
-def _record(column: int, part: int, summary: ColumnSummary) -> Any:
+def _record(column: int, part: int, summary: ColumnSummary | RowSample) -> Any:
     arrays = [
         pyarrow.array([column], pyarrow.int32()),
         pyarrow.array([part], pyarrow.int32()),

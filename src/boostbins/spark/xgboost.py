@@ -15,8 +15,9 @@ from boostbins.adapters.hooks import Hook, check_hooks
 from boostbins.adapters.params import BINNING_PARAMS, DEFAULT, check_binning_params, cuts_are_ours
 from boostbins.adapters.stand_ins import for_raw_values
 from boostbins.bins import Bins
-from boostbins.fit import cells_for
-from boostbins.methods import Method, needs_target
+from boostbins.fit import cells_for, of_target
+from boostbins.methods import Method
+from boostbins.methods.budget import Total
 from boostbins.sources.table import Column, as_float32, with_missing
 from boostbins.spark.frames import (
     LIBRARY as PYSPARK,
@@ -34,7 +35,7 @@ from boostbins.spark.frames import (
 from boostbins.summary.ranges import Ranges, ranges_of_summary
 from boostbins.xgboost import LIBRARY
 from boostbins.xgboost.batches import bins_of_summary
-from boostbins.xgboost.features import MAX_BIN, obstacle_in
+from boostbins.xgboost.features import checked_max_bin, obstacle_in
 from boostbins.xgboost.reference import last_thresholds
 
 try:
@@ -86,22 +87,27 @@ class _Binned(native.core._SparkXGBEstimator):
         '"kmeans", "optimal", "quantile", "uniform", a function (summary, max_bins) -> cuts, ready Bins, or None for '
         "XGBoost's own cuts",
     )
-    total_bins = Param(Params._dummy(), "total_bins", "at most this many bins in all columns together, or None")
+    total_bins = Param(
+        Params._dummy(), "total_bins", 'at most this many bins in all columns together, "auto" for enough, or None'
+    )
+    average_bins = Param(Params._dummy(), "average_bins", "total_bins as an average per column, or None")
     _training: _Training | None = None
 
     def _set_xgb_params_default(self) -> None:
         super()._set_xgb_params_default()
-        self._setDefault(bin_method=str(DEFAULT), total_bins=None)
+        self._setDefault(bin_method=str(DEFAULT), total_bins=None, average_bins=None)
 
     def _gen_xgb_params_dict(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         params = super()._gen_xgb_params_dict(*args, **kwargs)
+        if self._total() and params.get("max_bin") is None:
+            params["max_bin"] = checked_max_bin(None, self._total())
         return {name: value for name, value in params.items() if name not in BINNING_PARAMS}
 
     def _fit(self, dataset: Any) -> Any:
         # Not the default that Spark keeps: of an estimator that was saved it is text like any other.
         bin_method = self.getOrDefault(self.bin_method) if self.isSet(self.bin_method) else DEFAULT
-        check_binning_params(bin_method, None)
-        if not cuts_are_ours(bin_method, self._obstacle()):
+        check_binning_params(bin_method, None, self._total())
+        if not cuts_are_ours(bin_method, self._obstacle(), self._total()):
             return super()._fit(dataset)
         self._prepare_input_columns_and_feature_prop(checked_frame(dataset))  # XGBoost's own words on the columns
         features = self.getOrDefault(self.features_cols) or [self.getOrDefault(self.featuresCol)]
@@ -140,19 +146,22 @@ class _Binned(native.core._SparkXGBEstimator):
         if "validation_indicator_col" in per_row:
             rows = rows.where(~quoted(per_row["validation_indicator_col"]))
         numbers = {"sample_weight": per_row["weight_col"]} if "weight_col" in per_row else {}
-        total_bins = self.getOrDefault(self.total_bins)
-        if needs_target(bin_method, total_bins):
+        total = self._total()
+        kept = of_target(bin_method, total)
+        if any(kept):
             numbers["y"] = per_row["label_col"]
-        max_bin = self.getOrDefault("max_bin")
-        max_bin = MAX_BIN if max_bin is None else max_bin
-        summary = summarized(Source(rows, binned, numbers), cells_for(max_bin), views)
+        max_bin = checked_max_bin(self.getOrDefault("max_bin"), total)
+        summary = summarized(Source(rows, binned, numbers), cells_for(max_bin), kept, views)
         for name, column in zip(summary.names, summary, strict=True):
             if column.negative_infinite or column.positive_infinite:
                 raise ValueError(
                     f"column {name!r} holds infinite values, or ones beyond float32, which XGBoost does not take: make "
                     f"them null, or clip them"
                 )
-        return bins_of_summary(bin_method, summary, max_bin, total_bins), ranges_of_summary(summary)
+        return bins_of_summary(bin_method, summary, max_bin, total), ranges_of_summary(summary)
+
+    def _total(self) -> Total:
+        return Total(self.getOrDefault(self.total_bins), self.getOrDefault(self.average_bins))
 
     def _obstacle(self) -> str:
         """Return what takes no cuts of ours, as the argument of `cuts_are_ours`."""
@@ -210,8 +219,11 @@ class SparkXGBRegressor(_Binned, native.SparkXGBRegressor):
     bin_method : str, function, Bins or None
         "auto", "hybrid", "kmeans", "optimal", "quantile", "uniform", a function ``(summary, max_bins) -> cuts``, ready
         bins, or None for XGBoost's own.
-    total_bins : int, optional
-        At most this many bins in all columns together, shared by what they gain; see `fit_bins`.
+    total_bins : int or "auto", optional
+        At most this many bins in all columns together: many for those that the target needs finely, few for others;
+        "auto" for as many as are enough. See `fit_bins`.
+    average_bins : int, optional
+        `total_bins` as an average per column.
     **others
         XGBoost's own; `max_bin` less one is the number of bins. Rows of `validation_indicator_col` have no say in the
         cuts, and weights have.

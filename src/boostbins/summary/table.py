@@ -8,19 +8,20 @@ import struct
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from boostbins._atomic import atomic_write
 from boostbins._threads import WORTH_THREADS, Progress, checked_threads, map_threads
-from boostbins.sources.stream import Batch, column_in, joined, numbers_in
+from boostbins.sources.stream import Batch, column_in, joined, numbers_in, table_of
 from boostbins.sources.table import DATE, SPAN, Column, SparseColumn, Table
 from boostbins.sources.values import Floats, Targets, checked_target, checked_weight, numbered_classes
 from boostbins.summary.column import MAX_CELLS, ColumnSummary, GrowingSummary
+from boostbins.summary.rows import RowSample
 
 MAGIC = b"boostbins table"
-_VERSION = 2
+_VERSION = 3  # 2 had no sample of rows, 1 no units
 _HEAD = struct.Struct("<15sBQ")  # ..., the length of the names
 _LENGTH = struct.Struct("<Q")
 _CRC = struct.Struct("<I")
@@ -39,6 +40,8 @@ class TableSummary:
         "x0", "x1", ... if not given.
     units : dict, optional
         What the numbers of a column count that held dates or durations, by its name.
+    rows : RowSample, optional
+        Some of the rows, with their targets.
 
     Examples
     --------
@@ -50,17 +53,19 @@ class TableSummary:
     array([1.5, 5.5])
     """
 
-    __slots__ = ("columns", "names", "units")
+    __slots__ = ("columns", "names", "rows", "units")
 
     columns: tuple[ColumnSummary, ...]
     names: tuple[str, ...]
     units: Mapping[str, str]
+    rows: RowSample | None
 
     def __init__(
         self,
         columns: Iterable[ColumnSummary],
         names: Iterable[str] | None = None,
         units: Mapping[str, str] | None = None,
+        rows: RowSample | None = None,
     ) -> None:
         held = tuple(columns)
         known = tuple(f"x{i}" for i in range(len(held))) if names is None else tuple(map(str, names))
@@ -70,6 +75,7 @@ class TableSummary:
         object.__setattr__(self, "names", known)
         given = {name: unit for name, unit in (units or {}).items() if unit and name in known}
         object.__setattr__(self, "units", given)
+        object.__setattr__(self, "rows", rows)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a TableSummary is immutable: make a new one instead of setting {name}")
@@ -103,18 +109,28 @@ class TableSummary:
                     f"column {name!r} holds {unit or 'numbers'} in one summary, and {its or 'numbers'} in the other: "
                     f"they cannot be added"
                 )
-        sums = (mine + other[name] for name, mine in zip(self.names, self, strict=True))
-        return TableSummary(sums, self.names, {**other.units, **self.units})
+        sums = [mine + other[name] for name, mine in zip(self.names, self, strict=True)]
+        return TableSummary(sums, self.names, {**other.units, **self.units}, self._sum_of_rows(other))
+
+    def _sum_of_rows(self, other: TableSummary) -> RowSample | None:
+        """Return the sample of both tables' rows; that of a table without any has none. Keys go by columns' places."""
+        for empty, whole in ((self, other), (other, self)):
+            if empty.rows is None and empty.n_rows == 0:
+                return whole.rows if self.names == other.names else None
+        if self.rows is None or other.rows is None or self.names != other.names:
+            return None
+        return self.rows + other.rows
 
     def of_columns(self, names: Sequence[str]) -> TableSummary:
         """Return the summaries of some columns, in this order."""
-        return TableSummary((self[name] for name in names), names, self.units)
+        rows = self.rows if tuple(names) == self.names else None  # others would have other keys
+        return TableSummary((self[name] for name in names), names, self.units, rows)
 
     # ---- as a value
 
     def __eq__(self, other: object) -> bool:
-        mine = (self.names, self.units, self.columns)
-        return isinstance(other, TableSummary) and mine == (other.names, other.units, other.columns)
+        mine = (self.names, self.units, self.columns, self.rows)
+        return isinstance(other, TableSummary) and mine == (other.names, other.units, other.columns, other.rows)
 
     def __hash__(self) -> int:
         return hash((self.names, self.columns))
@@ -134,6 +150,8 @@ class TableSummary:
         for column in self.columns:
             data = column.to_bytes()
             parts += [_LENGTH.pack(len(data)), data]
+        rows = b"" if self.rows is None else self.rows.to_bytes()
+        parts += [_LENGTH.pack(len(rows)), rows]
         body = b"".join(parts)
         return body + _CRC.pack(zlib.crc32(body))
 
@@ -150,19 +168,24 @@ class TableSummary:
             raise ValueError("the summary is damaged or cut short: its checksum is wrong; build it again")
         at = _HEAD.size + length
         names, units = _described_in(bytes(body[_HEAD.size : at]), version)
-        columns = []
-        for name in names:
+        parts = []
+        for what in [*(f"column {name!r}" for name in names), *(["its rows"] if version > 2 else [])]:
             if at + _LENGTH.size > len(body):
-                raise ValueError(f"not a summary of boostbins': it ends before column {name!r}")
+                raise ValueError(f"not a summary of boostbins': it ends before {what}")
             (length,) = _LENGTH.unpack_from(body, at)
             at += _LENGTH.size + length
-            columns.append(ColumnSummary.from_bytes(bytes(body[at - length : at])))
+            parts.append(bytes(body[at - length : at]))
         if at != len(body):
             raise ValueError("not a summary of boostbins': it goes on after the last column")
-        return cls(columns, names, units)
+        columns = [ColumnSummary.from_bytes(part) for part in parts[: len(names)]]
+        sampled = parts[len(names)] if version > 2 else b""
+        rows = RowSample.from_bytes(sampled) if sampled else None
+        if rows is not None and len(rows.values) != len(columns):
+            raise ValueError("not a summary of boostbins': its rows have other columns")
+        return cls(columns, names, units, rows)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return TableSummary, (self.columns, self.names, self.units)
+        return TableSummary, (self.columns, self.names, self.units, self.rows)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the summary to a file: whole, or not at all."""
@@ -199,6 +222,16 @@ def _described_in(data: bytes, version: int) -> tuple[list[str], dict[str, str]]
 # ---- summaries of rows
 
 
+class OfTarget(NamedTuple):
+    """What a summary keeps of the target, if there is one."""
+
+    sums: bool = True  # in each column's cells: for methods that look at it
+    rows: bool = True  # of some rows: to share a total of bins
+
+
+ALL_OF_TARGET = OfTarget()
+
+
 def summarize_table(
     table: Table,
     weight: Floats | None = None,
@@ -211,7 +244,8 @@ def summarize_table(
     columns = map_threads(
         lambda i: summarize_column(table, i, weight, target, max_cells=max_cells), range(len(table)), n_threads
     )
-    return TableSummary(columns, table.names, table.units)
+    rows = None if target is None else RowSample.of(table, weight, target)
+    return TableSummary(columns, table.names, table.units, rows)
 
 
 def summarize_column(
@@ -250,6 +284,7 @@ def summarize_stream(
     target: str = "y",
     n_classes: int | None = None,
     max_cells: int | None = MAX_CELLS,
+    of_target: OfTarget = ALL_OF_TARGET,
     n_threads: int | None = None,
     progress: Progress | None = None,
     size: int = 0,
@@ -266,6 +301,8 @@ def summarize_stream(
         If the target numbers classes, how many.
     max_cells, n_threads, progress
         As for `summarize`.
+    of_target : OfTarget
+        What is kept of it.
     size : int
         Of the whole stream, for `progress`.
     view : function, optional
@@ -275,6 +312,7 @@ def summarize_stream(
     columns: list[GrowingSummary] = []
     names: tuple[str, ...] = ()
     units: dict[str, str] = {}
+    rows: RowSample | None = None
     done = 0
     for some in joined(batches):
         n_rows = sum(batch.table.n_rows for batch in some)
@@ -285,15 +323,19 @@ def summarize_stream(
         for batch in some:
             units |= {name: unit for name, unit in batch.table.units.items() if unit}
         columns = columns or [GrowingSummary(max_cells) for _ in names]
+        summed = targets if of_target.sums else None
 
         def add(i: int) -> None:
-            columns[i].add(column_in(some, i, view), weights, targets)  # noqa: B023 (done before the next)
+            columns[i].add(column_in(some, i, view), weights, summed)  # noqa: B023 (done before the next)
 
         map_threads(add, range(len(names)), threads if n_rows >= WORTH_THREADS else 1)
+        if targets is not None and of_target.rows:
+            part = RowSample.of(table_of(some, view), weights, targets)
+            rows = part if rows is None else rows + part
         done += sum(batch.size for batch in some)
         if progress is not None:
             progress(done, max(size, done), some[-1].where)
-    summary = TableSummary(map_threads(lambda i: columns[i].summary(), range(len(names)), threads), names, units)
+    summary = TableSummary(map_threads(lambda i: columns[i].summary(), range(len(names)), threads), names, units, rows)
     if len(summary) and summary.n_rows == 0:
         raise ValueError(f"{weight} is zero for every row: give some row a positive weight")
     return summary

@@ -14,8 +14,9 @@ from boostbins.adapters.params import BinMethod, threads_of
 from boostbins.adapters.requested import FLOAT32, check_budgets, summarized_bins, target_of
 from boostbins.adapters.two_pass import Rows
 from boostbins.bins import Bins
-from boostbins.fit import cells_for
-from boostbins.methods import Method, needs_target
+from boostbins.fit import cells_for, of_target
+from boostbins.methods import Method
+from boostbins.methods.budget import Total
 from boostbins.sources.request import PerRow
 from boostbins.sources.stream import Batch, Stream
 from boostbins.sources.values import Floats
@@ -47,7 +48,7 @@ class Asked(NamedTuple):
     """The bins that are asked for."""
 
     method: BinMethod
-    total: int | None
+    total: Total
     n_classes: int | None
     max_bin: int | None
 
@@ -70,7 +71,7 @@ class Streamed:
             raise ValueError(f"{odd[0]} cannot be given for data that comes in batches: load it, and give a table")
         missing = self.options.get("missing")
         self.ref = self.options.pop("ref", None)
-        self.max_bin = checked_max_bin(asked.max_bin)
+        self.max_bin = checked_max_bin(asked.max_bin, asked.total)
         self.bins: Bins | None = None
         if self.ref is not None:
             self.bins = getattr(self.ref, "bins_", None)
@@ -79,8 +80,8 @@ class Streamed:
         if self.ref is None and asked.method is not None:
             check_budgets([self.max_bin - 1], f"max_bin={self.max_bin}")  # before anything is read
             n_threads = threads_of(self.options.get("nthread"))
-            supervised = needs_target(asked.method, asked.total)
-            summary, found = self.rows.summarize(self.max_bin, n_threads, progress, supervised, asked.n_classes)
+            kept = of_target(asked.method, asked.total)
+            summary, found = self.rows.summarize(self.max_bin, n_threads, progress, kept, asked.n_classes)
             self.bins = bins_of_summary(asked.method, summary, self.max_bin, asked.total, n_threads)
             self.ranges = ranges_of_summary(summary)
             values = reference_columns(range(len(summary)), self.bins, self.ranges)
@@ -135,16 +136,17 @@ class Iterated:
     def __init__(self, iterator: xgb.DataIter, asked: Asked, kwargs: dict[str, Any], progress: Progress | None) -> None:
         assert asked.method is not None
         check_given_by_batches(kwargs)
-        self.max_bin = checked_max_bin(asked.max_bin)
+        self.max_bin = checked_max_bin(asked.max_bin, asked.total)
         check_budgets([self.max_bin - 1], f"max_bin={self.max_bin}")  # before anything is read
         n_threads = threads_of(kwargs.get("nthread"))
-        supervised = needs_target(asked.method, asked.total)
+        kept = of_target(asked.method, asked.total)
         summary = summarize_stream(
-            self._looked_at(_given_by(iterator), kwargs, supervised),
+            self._looked_at(_given_by(iterator), kwargs, any(kept)),
             weight="weight",
-            target="label" if supervised else "",
+            target="label" if any(kept) else "",
             n_classes=asked.n_classes,
             max_cells=cells_for(self.max_bin),
+            of_target=kept,
             n_threads=n_threads,
             progress=progress,
         )
@@ -228,7 +230,7 @@ def bins_of_summary(
     bin_method: str | Method | Bins,
     summary: TableSummary,
     max_bin: int,
-    total_bins: int | None,
+    total: Total,
     n_threads: int | None = None,
 ) -> Bins:
     """Return the bins that `bin_method` asks for, of a table that is summarized as XGBoost sees it."""
@@ -236,7 +238,7 @@ def bins_of_summary(
         bin_method,
         summary,
         [max_bin - 1] * len(summary),
-        total_bins=total_bins,
+        total=total.of(len(summary)),
         cut_format=FLOAT32,
         limit=f"max_bin={max_bin}",
         n_threads=n_threads,

@@ -16,6 +16,7 @@ from boostbins.adapters.requested import FLOAT32, requested_bins
 from boostbins.adapters.two_pass import stream_of
 from boostbins.bins import Bins
 from boostbins.cache import BinCache
+from boostbins.methods.budget import Total, TotalBins
 from boostbins.summary.ranges import ranges_of
 from boostbins.xgboost._native import LIBRARY, xgb
 from boostbins.xgboost.batches import Asked, Iterated, Streamed, check_given_by_batches
@@ -49,8 +50,12 @@ class QuantileDMatrix(xgb.QuantileDMatrix):
         bins, or None for XGBoost's own.
     bin_cache : None, "memory" or a folder
         Where bins are kept for when the same is asked of the same data again.
-    total_bins : int, optional
-        At most this many bins in all columns together, shared by what they gain; see `fit_bins`.
+    total_bins : int or "auto", optional
+        At most this many bins in all columns together: many for those that the target needs finely, few for others;
+        "auto" for as many as are enough. See `fit_bins`. A column may then have 4,095, if no `max_bin` is given: give
+        `xgb.train` a `max_bin` of 4096.
+    average_bins : int, optional
+        `total_bins` as an average per column.
     n_classes : int, optional
         If `label` numbers more than two classes, how many: for "auto".
     columns : sequence of str, optional
@@ -80,20 +85,22 @@ class QuantileDMatrix(xgb.QuantileDMatrix):
         *,
         bin_method: BinMethod = DEFAULT,
         bin_cache: BinCache = None,
-        total_bins: int | None = None,
+        total_bins: TotalBins = None,
+        average_bins: float | None = None,
         n_classes: int | None = None,
         max_bin: int | None = None,
         columns: Sequence[str] | None = None,
         progress: Progress | None = None,
         **kwargs: Any,
     ) -> None:
-        check_binning_params(bin_method, bin_cache)
+        total = Total(total_bins, average_bins)
+        check_binning_params(bin_method, bin_cache, total)
         stream = None if isinstance(data, xgb.DMatrix | xgb.DataIter) else stream_of(data)
         if bin_cache is not None and (stream is not None or isinstance(data, xgb.DataIter)):
             raise ValueError(
                 "bin_cache cannot know data that comes in batches: fit_bins once, and give its Bins instead"
             )
-        asked = Asked(bin_method, total_bins, n_classes, max_bin)
+        asked = Asked(bin_method, total, n_classes, max_bin)
         if stream is not None:
             streamed = Streamed(stream, label, columns, asked, kwargs, progress)
             super().__init__(streamed.iterator(), max_bin=streamed.max_bin, ref=streamed.ref, **streamed.options)
@@ -103,7 +110,7 @@ class QuantileDMatrix(xgb.QuantileDMatrix):
         obstacle = obstacle_in({"max_bin": max_bin})
         if getattr(data, "shape", (1,))[0] == 0:
             obstacle = "data has no rows to find cuts on: give it some"
-        if kwargs.get("ref") is not None or not cuts_are_ours(bin_method, obstacle):
+        if kwargs.get("ref") is not None or not cuts_are_ours(bin_method, obstacle, total):
             super().__init__(data, label, max_bin=max_bin, **kwargs)
             return
         if isinstance(data, xgb.DMatrix):
@@ -117,7 +124,7 @@ class QuantileDMatrix(xgb.QuantileDMatrix):
             iterated.check(self)
             return
         data = taken_by_quantile_matrices(data)
-        max_bin = checked_max_bin(max_bin)
+        max_bin = checked_max_bin(max_bin, total)
         n_threads = threads_of(kwargs.get("nthread"))
         features = Features(data, kwargs)
         table = seen_by_xgboost(data, features.categorical, kwargs.get("missing"))
@@ -130,7 +137,7 @@ class QuantileDMatrix(xgb.QuantileDMatrix):
             label=label,
             n_classes=n_classes,
             bin_cache=bin_cache,
-            total_bins=total_bins,
+            total=total.of(len(table)),
             cut_format=FLOAT32,
             limit=f"max_bin={max_bin!r}",
             n_threads=n_threads,
@@ -149,7 +156,7 @@ class ExtMemQuantileDMatrix(getattr(xgb, "ExtMemQuantileDMatrix", object)):  # t
 
     Parameters
     ----------
-    data, label, bin_method, total_bins, n_classes, max_bin, columns, progress
+    data, label, bin_method, total_bins, average_bins, n_classes, max_bin, columns, progress
         As for `QuantileDMatrix` of data that comes in batches, or of a `xgboost.DataIter`.
     cache : folder, optional
         Where XGBoost keeps its pages, about 5 bytes per value; it is emptied when the matrix is no longer used. A
@@ -170,7 +177,8 @@ class ExtMemQuantileDMatrix(getattr(xgb, "ExtMemQuantileDMatrix", object)):  # t
         label: Any = None,
         *,
         bin_method: BinMethod = DEFAULT,
-        total_bins: int | None = None,
+        total_bins: TotalBins = None,
+        average_bins: float | None = None,
         n_classes: int | None = None,
         max_bin: int | None = None,
         columns: Sequence[str] | None = None,
@@ -180,8 +188,9 @@ class ExtMemQuantileDMatrix(getattr(xgb, "ExtMemQuantileDMatrix", object)):  # t
     ) -> None:
         if LIBRARY.is_before("3"):
             raise ImportError(f"ExtMemQuantileDMatrix needs XGBoost 3, and {LIBRARY.version} is installed")
-        check_binning_params(bin_method, None)
-        asked = Asked(bin_method, total_bins, n_classes, max_bin)
+        total = Total(total_bins, average_bins)
+        check_binning_params(bin_method, None, total)
+        asked = Asked(bin_method, total, n_classes, max_bin)
         if isinstance(data, xgb.DataIter):
             self._init_from_iterator(data, asked, {"label": label, **kwargs}, columns, cache, progress)
             return
@@ -216,7 +225,7 @@ class ExtMemQuantileDMatrix(getattr(xgb, "ExtMemQuantileDMatrix", object)):  # t
             raise ValueError(f"cache={cache!r} is not for a DataIter: give that a cache_prefix")
         check_given_by_batches(kwargs)
         options = {name: value for name, value in kwargs.items() if value is not None}
-        if "ref" in options or not cuts_are_ours(asked.method, obstacle_in({"max_bin": asked.max_bin})):
+        if "ref" in options or not cuts_are_ours(asked.method, obstacle_in({"max_bin": asked.max_bin}), asked.total):
             super().__init__(data, max_bin=asked.max_bin, **options)
             return
         iterated = Iterated(data, asked, options, progress)

@@ -7,7 +7,7 @@ from typing import Any
 from boostbins.adapters.params import BINNING_PARAMS, BinningMixin, with_binning_params
 from boostbins.xgboost._native import LIBRARY, XGBModel, xgb
 from boostbins.xgboost.dmatrix import QuantileDMatrix
-from boostbins.xgboost.features import obstacle_in
+from boostbins.xgboost.features import checked_max_bin, obstacle_in
 
 
 class _Binned(BinningMixin, XGBModel):
@@ -24,6 +24,7 @@ class _Binned(BinningMixin, XGBModel):
             bin_method=self.bin_method,
             bin_cache=self.bin_cache,
             total_bins=self.total_bins,
+            average_bins=self.average_bins,
             n_classes=getattr(self, "n_classes_", None),
             nthread=self.n_jobs,
             max_bin=self.max_bin,
@@ -43,6 +44,8 @@ class _Binned(BinningMixin, XGBModel):
     def get_xgb_params(self) -> dict[str, Any]:
         """Return the parameters for XGBoost's core."""
         params = super().get_xgb_params()
+        if self._total and params.get("max_bin") is None:
+            params["max_bin"] = checked_max_bin(None, self._total)  # that of the matrix
         return {key: value for key, value in params.items() if key not in BINNING_PARAMS}
 
 

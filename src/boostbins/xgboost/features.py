@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boostbins.adapters.features import as_array, feature_table, first_rows
+from boostbins.fit import default_bins
 from boostbins.methods import MAX_BINS, MIN_BINS
+from boostbins.methods.budget import Total
 from boostbins.sources.table import Column, Table, as_float32, is_sparse, rest_missing, with_missing
 from boostbins.summary.ranges import ranges_of
 from boostbins.xgboost._native import LIBRARY, xgb
@@ -123,9 +125,9 @@ def seen_as(missing: float | None) -> Callable[[Column], Column]:
     return lambda column: mark(as_float32(rest_missing(column)))
 
 
-def checked_max_bin(max_bin: Any) -> int:
-    """Return max_bin, or XGBoost's default."""
-    max_bin = MAX_BIN if max_bin is None else max_bin
+def checked_max_bin(max_bin: Any, total: Total) -> int:
+    """Return max_bin, or what it is where it is not given: XGBoost's default, and more where columns share a total."""
+    max_bin = default_bins(total, MAX_BIN - 1) + 1 if max_bin is None else max_bin
     if not isinstance(max_bin, int | np.integer):
         raise TypeError(f"max_bin must be a whole number, got {max_bin!r}")
     return int(max_bin)  # NumPy integers are not JSON-serializable
