@@ -188,7 +188,7 @@ def test_columns_share_a_total_in_files_and_in_summaries(parts, tmp_path, monkey
             'total_bins must be "auto", or a whole number, at least 2 for each of 3 columns, got 5',
         ),
         (["--total-bins", "auto", "--average-bins", "9"], "total_bins='auto' and average_bins=9.0 contradict"),
-        (["--total-bins", "auto"], 'total_bins="auto" needs a target'),
+        (["--total-bins", "auto"], "--total-bins auto needs a target, for which bins are enough: give --target COLUMN"),
     ],
 )
 def test_totals_that_cannot_be_shared_are_refused(parts, tmp_path, monkeypatch, capsys, arguments, message):

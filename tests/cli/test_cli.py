@@ -77,10 +77,6 @@ WRONG = {
     "the target as weights, fit": (
         ["fit", "data.csv", "--target", "price", "--weight", "price", "-o", "b.json"], "cannot be both the target and"
     ),
-    "enough bins for no target": (
-        ["fit", "data.csv", "--total-bins", "auto", "-o", "b.json"],
-        "--total-bins auto needs a target, .*: .*--target COLUMN",
-    ),
     "too few bins in all": (["fit", "data.csv", "--total-bins", "3", "-o", "b.json"], "total_bins must be .*got 3"),
     "no such target, summarize": (
         ["summarize", "data.csv", "--target", "prise", "-o", "s.bin"], "did you mean 'price'?"

@@ -35,7 +35,8 @@ def run_fit(options: argparse.Namespace, screen: Screen) -> int:
     source, columns = _source(options)
     y = options.target if needs_target(options.method, Total(options.total_bins, options.average_bins)) else None
     notes = []
-    if options.total_bins == "auto" and options.target is None and not _has_target(source):
+    asked = (options.total_bins, options.average_bins)
+    if asked == ("auto", None) and options.target is None and not _has_target(source):
         raise ValueError(f"--total-bins auto needs a target, for which bins are enough: {_how(source)} --target COLUMN")
     if options.method == "auto" and y is None and not _has_target(source):
         notes.append(f"auto looks at the target, and there is none: it does as hybrid ({_how(source)} --target COLUMN)")
