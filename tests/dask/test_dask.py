@@ -672,3 +672,20 @@ def test_the_recipe_of_the_documentation_runs(client, tmp_path, monkeypatch):
     assert names["bins"] == fit_bins(houses, columns=["area", "rooms"])
     assert (tmp_path / "model.json").stat().st_size > 0
     names["client"].close()
+
+
+@pytest.mark.parametrize("asked", [{"average_bins": 20}, {"bin_method": "auto", "max_bin": 20}], ids=str)
+@pytest.mark.parametrize("module", ["lightgbm", "xgboost"])
+def test_many_classes_are_classes_as_in_memory(client, module, asked):
+    r = np.random.default_rng(0)
+    X = r.lognormal(0, 1, (2000, 3)).astype(np.float32)
+    labels = np.array([2, 0, 3, 1])[np.digitize(np.log(X[:, 0]) + np.log(X[:, 1]) / 2, [-0.7, 0.1, 0.8])]
+    labels = labels * 10 + 5 if module == "lightgbm" else labels  # XGBoost takes numbers from 0 only
+    few = {"n_estimators": 2, **asked} | ({"verbosity": -1} if module == "lightgbm" else {})
+    name = "LGBMClassifier" if module == "lightgbm" else "XGBClassifier"
+    one = getattr(getattr(boostbins, module), name)(**few).fit(X, labels)
+    shared = getattr(boostbins.dask, name)(**few)
+    shared.client = client
+    shared.fit(da.from_array(X, chunks=(700, 3)), da.from_array(labels, chunks=700))
+    assert shared.bins_ == one.bins_
+    assert shared.bins_.choices == one.bins_.choices

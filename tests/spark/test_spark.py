@@ -384,6 +384,21 @@ def test_classes_from_vectors_with_weights_and_validation_rows(spark, training, 
     assert model.getOrDefault("missing") == 0.0
 
 
+def test_many_classes_are_classes_as_in_memory(spark, training, houses):
+    from pyspark.sql import functions as F  # noqa: N812
+
+    from boostbins.xgboost.estimators import XGBClassifier
+
+    X, _ = houses
+    labels = X["rooms"] % 3
+    frame = training.withColumn("kind", F.col("rooms") % 3)
+    asked = {"bin_method": "kmeans", "average_bins": 20}
+    model = spark.SparkXGBClassifier(features_col=list(X), label_col="kind", num_workers=1, **asked, **OPTIONS).fit(
+        frame
+    )
+    assert model.bins_ == XGBClassifier(n_jobs=1, **asked, **OPTIONS).fit(X, labels).bins_
+
+
 def test_categories_are_left_to_xgboost_and_ready_bins_are_taken(spark, training):
     bins = Bins([[0.1, 1.0, 1e9], [1.0]], ["sun", "area"])  # in another order, and beyond all values
     estimator = spark.SparkXGBRegressor(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial, reduce
 from typing import Any
 
 import dask
 import numpy as np
+from numpy.typing import NDArray
 
 from boostbins.adapters.params import BinMethod
 from boostbins.bins import Bins
@@ -16,7 +18,7 @@ from boostbins.fit import cells_for, checked_max_bins, default_bins, fit_summary
 from boostbins.methods import Method, may_look_at_target, method_named
 from boostbins.methods.budget import Total, TotalBins
 from boostbins.sources.request import NonNumeric, Request
-from boostbins.sources.values import checked_target, checked_weight
+from boostbins.sources.values import checked_target, checked_weight, numbered_classes
 from boostbins.summary.column import MAX_CELLS, ColumnSummary
 from boostbins.summary.ranges import Ranges, ranges_of_summary
 from boostbins.summary.rows import RowSample
@@ -133,6 +135,18 @@ def requested_bins(
     return cut(bin_method, summary), ranges_of_summary(summary)
 
 
+def with_classes(parts: Parts, client: Any) -> Parts:
+    """Return the partitions of a classifier's rows with its labels as in memory: whether a row is of each class."""
+    labels = parts.per_row.get("y")
+    if labels is None:
+        return parts
+    found = [some for some in computed([dask.delayed(_labels_in)(part) for part in labels], client) if len(some)]
+    if not found:
+        return parts
+    of_classes = dask.delayed(partial(_of_classes, classes=np.unique(np.concatenate(found))))
+    return replace(parts, per_row={**parts.per_row, "y": [of_classes(part) for part in labels]})
+
+
 def computed(values: list[Any], client: Any) -> list[Any]:
     """Return delayed values, computed by a client, or by whatever is the default."""
     if client is None:
@@ -229,6 +243,18 @@ def _summarized(
     if kept.rows and targets is not None:
         groups.append(TableSummary([], rows=RowSample.of(table, weights, targets)))
     return groups
+
+
+def _labels_in(part: Any) -> NDArray[Any]:
+    return np.unique(np.asarray(_plain(part)))
+
+
+def _of_classes(part: Any, classes: NDArray[Any]) -> Any:
+    """Return whether each row is of each class; labels of which some are missing as they are, to be refused."""
+    labels = np.asarray(_plain(part))
+    if labels.dtype.kind == "f" and np.isnan(labels).any():
+        return part
+    return numbered_classes(np.searchsorted(classes, labels), len(classes), "y")
 
 
 def _plain(values: Any) -> Any:

@@ -25,7 +25,7 @@ from boostbins.adapters.hooks import Hook, check_hooks
 from boostbins.adapters.params import BINNING_PARAMS, BinningMixin, with_binning_params
 from boostbins.adapters.requested import summarized_bins
 from boostbins.bins import Bins
-from boostbins.dask.fit import requested_bins
+from boostbins.dask.fit import requested_bins, with_classes
 from boostbins.dask.lightgbm_model import FIRST, in_raw_values
 from boostbins.dask.partitions import Replaced, checked_collection, features
 from boostbins.dask.training import with_numbers
@@ -81,6 +81,8 @@ class _Coded(BinningMixin):
         parts = features(X, per_row, (), "make it numbers")
         if X.ndim == 2 and parts.reader.dtypes is None and X.dtype not in (np.float32, np.float64):
             parts = parts.map(as_float32)
+        if isinstance(self, native.DaskLGBMClassifier):
+            parts = with_classes(parts, client)
         cut = partial(_cut, settings=settings)
         bins, ranges = requested_bins(self.bin_method, parts, cut, settings.max_bin, client, kept)
         numbers = Replaced(parts.whole_reader, partial(_codes, bins=bins, missing=ranges.missing))

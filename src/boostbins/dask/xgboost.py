@@ -17,7 +17,7 @@ from xgboost import dask as native
 from boostbins.adapters.params import BINNING_PARAMS, BinningMixin, with_binning_params
 from boostbins.adapters.stand_ins import for_raw_values, represented
 from boostbins.bins import Bins
-from boostbins.dask.fit import requested_bins
+from boostbins.dask.fit import requested_bins, with_classes
 from boostbins.dask.partitions import Replaced, checked_collection, features
 from boostbins.dask.training import with_numbers
 from boostbins.fit import of_target
@@ -55,6 +55,8 @@ class _Represented(BinningMixin):
             _categorical(this, X),
             "make it numbers, or categorical with enable_categorical=True",
         ).map(partial(_seen, missing=this.missing))
+        if isinstance(self, native.DaskXGBClassifier):
+            parts = with_classes(parts, client)
         cut = partial(_cut, max_bin=max_bin, total=self._total)
         bins, ranges = requested_bins(self.bin_method, parts, cut, max_bin, client, kept)
         _check_finite(ranges, bins)

@@ -242,9 +242,13 @@ def _as_array(kind: Any, column: Any) -> Any:
 
 
 def summarized(
-    source: Source, max_cells: int | None, kept: OfTarget, views: Sequence[Callable[[Column], Column]] = ()
+    source: Source,
+    max_cells: int | None,
+    kept: OfTarget,
+    views: Sequence[Callable[[Column], Column]] = (),
+    n_classes: int | None = None,
 ) -> TableSummary:
-    """Return the summary of some columns of a frame, as a library sees them."""
+    """Return the summary of some columns of a frame, as a library sees them; `n_classes` if the target numbers some."""
     frame, names, per_row, units = source
     if not names:
         return TableSummary([])
@@ -253,7 +257,9 @@ def summarized(
     if "sample_weight" in per_row:
         # Rows of no weight do not count. Where a partition has no others, it has no summary.
         rows = rows.where(~F.col("sample_weight").eqNullSafe(0))
-    part = partial(_of_partition, per_row=tuple(per_row), max_cells=max_cells, kept=kept, views=views)
+    part = partial(
+        _of_partition, per_row=tuple(per_row), max_cells=max_cells, kept=kept, views=views, n_classes=n_classes
+    )
     summaries = rows.mapInArrow(part, _SUMMARIES)
     for teams in (_TEAMS, 1):
         team = F.col("part") % teams
@@ -277,6 +283,7 @@ def _of_partition(
     max_cells: int | None,
     kept: OfTarget,
     views: Sequence[Callable[[Column], Column]],
+    n_classes: int | None,
 ) -> Iterator[Any]:
     """Yield the summary of each column of a partition, and its sample of rows; nothing, if it has no rows."""
     tables = (pyarrow.Table.from_batches([batch]) for batch in batches if batch.num_rows)
@@ -294,7 +301,7 @@ def _of_partition(
     # What holds dates that are not to be numbers was refused before.
     rows = stream.batches(Request(per_row={argument: argument for argument in per_row}, dates_as_numbers=True))
     part = TaskContext.get().partitionId()
-    table = summarize_stream(rows, max_cells=max_cells, of_target=kept, n_threads=1, view=as_seen)
+    table = summarize_stream(rows, n_classes=n_classes, max_cells=max_cells, of_target=kept, n_threads=1, view=as_seen)
     for column, summary in enumerate([*table, *([] if table.rows is None else [table.rows])]):
         yield _record(column, part, summary)
 

@@ -40,6 +40,7 @@ from boostbins.xgboost.reference import last_thresholds
 
 try:
     from pyspark.ml.param import Param, Params
+    from pyspark.sql import functions as F  # noqa: N812 (as Spark's own documentation calls it)
     from xgboost import spark as native
 except ImportError as error:
     raise ImportError(f"xgboost.spark needs more: pip install 'boostbins[spark,xgboost]' ({error})") from error
@@ -151,7 +152,12 @@ class _Binned(native.core._SparkXGBEstimator):
         if any(kept):
             numbers["y"] = per_row["label_col"]
         max_bin = checked_max_bin(self.getOrDefault("max_bin"), total)
-        summary = summarized(Source(rows, binned, numbers), cells_for(max_bin), kept, views)
+        n_classes = None
+        if "y" in numbers and isinstance(self, native.SparkXGBClassifier):
+            # Numbered from 0, or XGBoost refuses them.
+            greatest = rows.select(F.max(quoted(numbers["y"])).alias("label")).first()["label"]
+            n_classes = int(greatest) + 1 if greatest is not None and greatest >= 0 else None
+        summary = summarized(Source(rows, binned, numbers), cells_for(max_bin), kept, views, n_classes)
         for name, column in zip(summary.names, summary, strict=True):
             if column.negative_infinite or column.positive_infinite:
                 raise ValueError(
