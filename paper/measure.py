@@ -36,6 +36,7 @@ class Outcome:
     features: int | None = None
     bins: int | None = None  # of the column that has most
     mean_bins: float | None = None  # of all columns
+    # CPU time of the process, which what else runs on the machine hardly touches.
     bin_seconds: float | None = None  # training part: fit and encode; of some libraries, until the first tree is begun
     train_seconds: float | None = None  # with the search, if there is one; with the binning, if there is no bin_seconds
     checksum: str = ""  # of the data
@@ -83,10 +84,10 @@ def _judged(job: Job, model: Any, X: Any, y: Any, metric: str, checksum: str = "
     """Train on one part, score on the other."""
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=TEST_SIZE, random_state=job.seed)
     if isinstance(model, Pipeline) and len(model) == 2:  # step by step, for their times
-        begin = time.perf_counter()
+        begin = time.process_time()
         binner, model = model.named_steps.values()
         X_train = binner.fit_transform(X_train, y_train)
-        bin_seconds = time.perf_counter() - begin
+        bin_seconds = time.process_time() - begin
         X_test = binner.transform(X_test)
         _, _, train_seconds = _trained(job, model, X_train, y_train)
         bins = binner.bins_
@@ -112,12 +113,12 @@ def _trained(job: Job, model: Any, X: Any, y: Any) -> tuple[Bins | None, float |
     """Train; return the bins, the seconds until they were there, where that can be told, and those of the rest."""
     learner = LEARNERS[job.learner]
     begun: list[float] = []
-    begin = time.perf_counter()
+    begin = time.process_time()
     if learner.first_tree and not isinstance(model, RandomizedSearchCV):
-        model.fit(X, y, **learner.first_tree(model, lambda: begun.append(time.perf_counter())))
+        model.fit(X, y, **learner.first_tree(model, lambda: begun.append(time.process_time())))
     else:
         model.fit(X, y)
-    end = time.perf_counter()
+    end = time.process_time()
     if job.method == NATIVE:
         bins = learner.native_bins(model, X, job.max_bins)
     else:
