@@ -116,68 +116,106 @@ def projection(codes, weights):
     return matrix
 
 
-def pilot(values, targets, weights, n_trees, n_leaves, rate, least_weight):
-    """The columns and gains of the splits of boosted trees, and what is left of the targets; sums in the same order.
+def rank_codes(values, most):
+    """The numbers of values among the distinct ones, missing last; or of `most` groups of about as many rows."""
+    found = []
+    for column in values.tolist():
+        rank = [(math.isnan(x), 0.0 if math.isnan(x) else x) for x in column]
+        ascending, distinct = sorted(rank), sorted(set(rank))
+        if len(distinct) <= most:
+            found.append([distinct.index(r) for r in rank])
+        else:
+            found.append([most if r[0] else ascending.index(r) * most // len(rank) for r in rank])
+    return found
 
-    Each tree splits the leaf that gains most, and each leaf where it gains most, the first of equals.
+
+def pilot(codes, targets, weights, n_trees, n_leaves, rate, least_weight):
+    """The columns of the splits of boosted trees, their gains with ever fewer cuts, what is left of the targets.
+
+    Each tree splits the leaf that gains most, and each leaf where it gains most, the first of equals: by columns, and
+    in each by turns from both ends. Sums are in the same order.
     """
-    n_columns, n_rows = values.shape
-    ranks = [[(math.isnan(x), 0.0 if math.isnan(x) else x) for x in column.tolist()] for column in values]
-    orders = [sorted(range(n_rows), key=lambda row, rank=rank: (rank[row], row)) for rank in ranks]
+    n_columns, n_rows = codes.shape
+    n_targets = targets.shape[1]
     left_over = [[float(t) for t in row] for row in targets]
     weights = [float(w) for w in weights]
 
-    def sums(rows):
-        return sum(weights[i] for i in rows), [sum(c) for c in zip(*(scaled[i] for i in rows), strict=True)]
+    def term(i):
+        return [weights[i], *(weights[i] * r for r in left_over[i])]
+
+    def sums(terms):
+        total = [0.0] * (n_targets + 1)
+        for each in terms:
+            total = [a + b for a, b in zip(total, each, strict=True)]
+        return total
+
+    def cuts(leaf, column):
+        """Yield after which code a cut is, and what it gains, as a numerator and a denominator."""
+        n_cuts = int(codes[column].max())
+        total = sums(map(term, leaf))
+        cells = [sums(term(i) for i in leaf if codes[column, i] == code) for code in range(n_cuts + 1)]
+        means = [quotient(t, total[0]) for t in total[1:]]
+        left, right = [0.0] * (n_targets + 1), [0.0] * (n_targets + 1)
+        for turn in range(n_cuts):
+            if turn % 2 == 0:
+                code = turn // 2
+                part = left = sums([left, cells[code]])
+            else:
+                code = n_cuts - 1 - turn // 2
+                part = right = sums([right, cells[code + 1]])
+            rest = total[0] - part[0]
+            if min(part[0], rest) >= least_weight and part[0] * rest > 0:
+                beyond = [p - m * part[0] for p, m in zip(part[1:], means, strict=True)]
+                yield code, sum(b * b for b in beyond) * total[0], part[0] * rest
 
     def best_split(leaf):
-        weight, total = sums([i for i in orders[0] if i in leaf])
         best = (0.0, None, None)
-        if weight < 2 * least_weight:
+        if sums(map(term, leaf))[0] < 2 * least_weight:
             return best
-        for column, (order, rank) in enumerate(zip(orders, ranks, strict=True)):
-            rows = [i for i in order if i in leaf]
-            for at in range(1, len(rows)):
-                before, part = sums(rows[:at])
-                after = weight - before
-                if rank[rows[at - 1]] == rank[rows[at]] or min(before, after) < least_weight or before * after <= 0:
-                    continue
-                beyond = [a - b * (before / weight) for a, b in zip(part, total, strict=True)]
-                gain = sum(b * b for b in beyond) * weight / (before * after)
-                if gain > best[0]:
-                    best = (gain, column, set(rows[:at]))
+        for column in range(n_columns):
+            for code, fall, parts in cuts(leaf, column):
+                if fall > best[0] * parts:
+                    best = (fall / parts, column, code)
         return best
 
+    def with_fewer_cuts(leaf, column):
+        gains = [0.0] * 11
+        for code, fall, parts in cuts(leaf, column):
+            for step in range(11):
+                if (code + 1) % 2**step == 0:
+                    gains[step] = max(gains[step], fall / parts)
+        return gains
+
     def take_off(leaf, share):
-        weight, total = sums([i for i in orders[0] if i in leaf])
-        for i in leaf if weight else ():
-            left_over[i] = [r - share * (s / weight) for r, s in zip(left_over[i], total, strict=True)]
+        total = sums(map(term, leaf))
+        for i in leaf if total[0] else ():
+            left_over[i] = [r - share * (s / total[0]) for r, s in zip(left_over[i], total[1:], strict=True)]
 
-    def scale():
-        return [[w * r for r in row] for w, row in zip(weights, left_over, strict=True)]
-
-    splits, scaled = [], scale()
+    splits = []
     if n_columns:
-        take_off(set(range(n_rows)), 1.0)
+        take_off(list(range(n_rows)), 1.0)
     for _ in range(n_trees if n_columns else 0):
-        scaled = scale()
-        leaves = [set(range(n_rows))]
+        leaves = [list(range(n_rows))]
         found = [best_split(leaves[0])]
         while len(leaves) < n_leaves:
             at = max(range(len(leaves)), key=lambda i: found[i][0])
-            gain, column, left = found[at]
+            gain, column, code = found[at]
             if gain <= 0:
                 break
-            splits.append((column, gain))
-            right = leaves[at] - left
-            leaves[at], found[at] = left, best_split(left)
-            leaves.append(right)
-            found.append(best_split(right))
+            splits.append((column, with_fewer_cuts(leaves[at], column)))
+            parts = [[i for i in leaves[at] if (codes[column, i] > code) == is_right] for is_right in (False, True)]
+            leaves[at], found[at] = parts[0], best_split(parts[0])
+            leaves.append(parts[1])
+            found.append(best_split(parts[1]))
         for leaf in leaves:
             take_off(leaf, rate)
         if len(leaves) == 1:
             break
-    return [c for c, _ in splits], [g for _, g in splits], left_over
+    return [column for column, _ in splits], [gains for _, gains in splits], left_over
+
+
+def quotient(a, b):
+    return a / b if b else math.nan
 
 
 def row_key(row):

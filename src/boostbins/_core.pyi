@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats: TypeAlias = NDArray[np.float64]
+Codes: TypeAlias = NDArray[np.uint16]
 Keys: TypeAlias = NDArray[np.uint64]
 Targets: TypeAlias = NDArray[np.float64] | NDArray[np.bool_]
 Apart: TypeAlias = tuple[float, float, float]
@@ -26,8 +27,9 @@ def cell_ends(state: State) -> tuple[Floats, Floats]: ...
 def lloyd(points: Points, seeds: Floats, column_mean: float, max_iter: int, tol: float) -> tuple[Floats, int]: ...
 def running_sums(moments: Floats, mean: Floats) -> Floats: ...
 def placed(density: Floats, n_cuts: int) -> Keys: ...
+def rank_codes(values: Floats, most: int) -> Codes: ...
 def pilot(
-    values: Floats,
+    codes: Codes,
     targets: Floats,
     weights: Floats,
     n_trees: int,

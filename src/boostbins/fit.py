@@ -24,14 +24,15 @@ from boostbins.methods import (
 from boostbins.methods.budget import (
     MAX_SHARED_BINS,
     BinShare,
+    Codes,
     Total,
     TotalBins,
     allocate_bins,
     coarse_bins,
     enough_bins,
+    needs_by_spread,
+    needs_by_target,
     shared_bins,
-    shares_by_spread,
-    shares_by_target,
     useful_bins,
 )
 from boostbins.methods.choice import Choice
@@ -326,18 +327,19 @@ def _shared(
     if rows is None:
         if total == "auto":
             raise ValueError('total_bins="auto" needs a target, for which bins are enough: give y, or a number')
-        return shared_bins(total, most, shares_by_spread(summaries), "spread")
-    shares = shares_by_target(rows)
+        return shared_bins(total, most, needs_by_spread(summaries), "spread")
+    pilot = needs_by_target(rows, most, judged=total == "auto")
+    most = [min(useful, pilot.supported) for useful in most]
     if total == "auto":
-        few = allocate_bins(coarse_bins(len(most)), most, shares.of_columns)
+        few = allocate_bins(coarse_bins(len(most)), most, pilot.needs)
 
-        def codes(i: int) -> Floats:
-            values = shares.sample.values[i]
+        def codes(i: int) -> Codes:
+            values = pilot.sample.values[i]
             cuts = find_chosen(summaries[i], method, few[i])[0]
-            return np.where(np.isnan(values), np.nan, np.searchsorted(cuts, values))
+            return np.where(np.isnan(values), len(cuts) + 1, np.searchsorted(cuts, values)).astype(np.uint16)
 
-        total = enough_bins(shares, np.array(map_threads(codes, range(len(most)), n_threads)), n_threads)
-    return shared_bins(total, most, shares.of_columns, "target")
+        total = enough_bins(pilot, np.array(map_threads(codes, range(len(most)), n_threads)))
+    return shared_bins(total, most, pilot.needs, "target")
 
 
 def of_target(method: Any, total: Total) -> OfTarget:

@@ -25,7 +25,15 @@ from boostbins import (
     optimal,
     summarize,
 )
-from boostbins.methods.budget import Total, allocate_bins, bin_value
+from boostbins.methods.budget import (
+    Needs,
+    Total,
+    _points,
+    allocate_bins,
+    bin_value,
+    needs_by_target,
+    needs_in_proportion,
+)
 from tests import naive
 from tests.conftest import skewed
 
@@ -42,7 +50,7 @@ def test_a_total_is_shared_by_what_columns_can_use(columns, total):
         with pytest.raises(ValueError, match='total_bins must be "auto", or a whole number, at least 2 for each'):
             Total(total).of(len(most))
         return
-    bins = allocate_bins(Total(total).of(len(most)), most, bin_values)
+    bins = allocate_bins(Total(total).of(len(most)), most, needs_in_proportion(bin_values))
     assert all(2 <= n <= m for n, m in zip(bins, most, strict=True))
     assert sum(bins) == min(total, sum(most))
 
@@ -145,7 +153,8 @@ def test_a_total_is_shared_by_tables_of_mixed_columns(given):
         assert sum(bins.n_bins) <= total
     for name, n_bins, share in zip(names, bins.n_bins, shares, strict=True):
         distinct = len(np.unique(finite_values(X, name, weight)))
-        assert share.useful == max(min(distinct, asked.get("max_bins", 4095)), 2)
+        useful = max(min(distinct, asked.get("max_bins", 4095)), 2)
+        assert share.useful == useful or (y is not None and 255 <= share.useful < useful)
         assert max(n_bins, 2) <= share.bins <= share.useful
         alone = fit_bins(X[[name]], asked["method"], share.bins, weight, y=y, **read)
         assert alone[name].tobytes() == bins[name].tobytes()
@@ -245,6 +254,68 @@ def test_bins_go_where_they_matter():
     assert fit_bins(summarize(X, y=y), "auto", 255, total_bins=189) == bins
 
 
+def test_a_column_whose_every_value_has_its_own_effect_gets_a_bin_for_each():
+    r = np.random.default_rng(0)
+    day, smooth = r.integers(0, 600, 20_000), r.normal(size=20_000)
+    X = np.column_stack([day, smooth, r.normal(size=(20_000, 2))])
+    y = r.normal(size=600)[day] + smooth
+    bins = fit_bins(X, y=y, average_bins=200)
+    assert bins.n_bins[0] > 500
+    assert bins.n_bins[1] < 200
+    # At a smooth effect of the same size bins are shared about evenly by both.
+    alike = fit_bins(X, y=np.sin(day / 100) * 1.5 + smooth, average_bins=200).n_bins
+    assert alike[0] < 2 * alike[1]
+
+
+def test_where_few_rows_are_most_of_the_target_no_column_gets_more_than_usual():
+    r = np.random.default_rng(0)
+    X = r.normal(size=(6000, 2))
+    y = X[:, 0] + np.where(np.arange(6000) % 600 == 0, 1e4 * r.random(6000), 0.0)
+    tail = fit_bins(X, y=y, average_bins=1000)
+    assert tail.n_bins == (255, 255)
+    for share in tail.shares.values():
+        assert share.useful == 255
+        assert share.why.startswith("as many as it can use")
+    assert max(fit_bins(X, y=X[:, 0], average_bins=1000).n_bins) > 1000
+    assert fit_bins(X, y=y, max_bins=63, average_bins=1000).n_bins == (63, 63)
+    shares = [1e4, *[1.0] * 299]  # one row is most of it: 1.06 rows by Kish's count, then 1,200 when evenly spread
+    for parts, supported in ((shares, 255), (np.ones(1200), 1200)):
+        sign = np.where(np.arange(len(parts)) % 2, 1.0, -1.0)
+        sample = summarize({"x": np.arange(len(parts))}, y=sign * np.sqrt(parts)).rows
+        assert needs_by_target(sample, [4095]).supported == pytest.approx(supported, abs=1)
+
+
+@given(
+    st.lists(st.lists(st.tuples(st.floats(-3, 8), st.floats(-9, 9)), min_size=4, max_size=4), min_size=1, max_size=4),
+    st.floats(-30, 30),
+)
+def test_the_number_of_bins_where_one_more_gains_so_much_lies_on_the_curve(columns, gain):
+    curves = [(sorted({x for x, _ in c}), sorted({y for _, y in c}, reverse=True)) for c in columns]
+    kept = [min(map(len, curve)) for curve in curves]
+    points = [
+        [curve[i][:k] + [curve[i][k - 1]] * (4 - k) for i in (0, 1)] for curve, k in zip(curves, kept, strict=True)
+    ]
+    found = Needs(np.ones(len(columns)), np.array(points)).bins_where_one_more_gains(gain)
+    for bins, (sizes, gains) in zip(found, points, strict=True):
+        if gain > gains[0]:
+            expected = sizes[0] - (gain - gains[0]) / 3
+        elif gain <= gains[-1]:
+            expected = sizes[-1] + (gains[-1] - gain) / 3
+        else:
+            expected = np.interp(-gain, -np.array(gains), sizes)
+        assert np.log(bins) == pytest.approx(expected, abs=1e-6)
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=11), st.integers(1, 1024), st.integers(2, 4095))
+def test_what_one_more_bin_gains_falls(gains, n_codes, useful):
+    """Whatever the pilot's gains are: sizes go up, what one more gains goes down, and both are numbers."""
+    sizes, falls = _points(np.array(sorted(gains, reverse=True)), n_codes, useful)
+    assert np.isfinite(sizes).all()
+    assert np.isfinite(falls).all()
+    for (a, x), (b, y) in pairwise(zip(sizes, falls, strict=True)):
+        assert (a, x) == (b, y) or (a < b and x > y)
+
+
 def test_what_is_lost_is_what_its_value_says():
     x = np.array([NormalDist().inv_cdf((i + 0.5) / 30_000) for i in range(30_000)])
     summary = ColumnSummary(x)
@@ -280,21 +351,41 @@ def test_a_bad_total_is_refused(total):
 levels = st.sampled_from([0.0, -0.0, 1.0, 2.0, 2.0, 5e-324, 1e308, -1e308, np.inf, -np.inf, np.nan])
 
 
+@given(
+    arrays(np.float64, st.tuples(st.integers(0, 3), st.integers(0, 40)), elements=st.one_of(levels, st.floats())),
+    st.integers(1, 12),
+)
+def test_codes_number_the_values_or_groups_of_them(values, most):
+    assert _core.rank_codes(values, most).tolist() == naive.rank_codes(values, most)
+
+
+def test_codes_need_room():
+    for most in (0, 65_536):
+        with pytest.raises(ValueError, match="needs room"):
+            _core.rank_codes(np.zeros((1, 3)), most)
+
+
 @st.composite
 def pilots(draw):
     n_columns, n_rows, n_targets = draw(st.integers(0, 3)), draw(st.integers(1, 14)), draw(st.integers(0, 3))
-    values = draw(arrays(np.float64, (n_columns, n_rows), elements=st.one_of(levels, st.floats())))
+    codes = draw(arrays(np.uint16, (n_columns, n_rows), elements=st.integers(0, 9)))
     whole = st.integers(-3, 3).map(float)
     targets = draw(arrays(np.float64, (n_rows, n_targets), elements=st.one_of(whole, st.floats(-1, 1))))
     weight = st.one_of(st.sampled_from([0.0, 1.0, 1.0, 2.0]), st.floats(0, 1))
     weights = draw(arrays(np.float64, n_rows, elements=weight))
     least = draw(st.sampled_from([0.0, 0.5, 1.0, 3.0, 99.0]))
-    return values, targets, weights, draw(st.integers(0, 4)), draw(st.integers(0, 6)), draw(st.floats(0, 1)), least
+    return codes, targets, weights, draw(st.integers(0, 4)), draw(st.integers(0, 6)), draw(st.floats(0, 1)), least
+
+
+NO_COLUMNS = (np.zeros((0, 3), np.uint16), np.arange(3.0)[:, None], np.ones(3), 2, 3, 0.5, 1.0)
+WEIGHTLESS_PART = (
+    np.array([[0, 1, 0]], np.uint16), np.eye(3)[:, 1:2], np.array([1, 1e-63, 0]), 1, 2, 0.0, 0.0,
+)  # fmt: skip
 
 
 @given(pilots())
-@example((np.zeros((0, 3)), np.arange(3.0)[:, None], np.ones(3), 2, 3, 0.5, 1.0))  # no columns
-@example((np.array([[0.0, 1, 0]]), np.eye(3)[:, 1:2], np.array([1, 1e-63, 0]), 1, 2, 0.0, 0.0))  # a part without weight
+@example(NO_COLUMNS)
+@example(WEIGHTLESS_PART)
 def test_the_pilot_is_what_its_definition_says(given):
     columns, gains, left = _core.pilot(*given)
     expected_columns, expected_gains, expected_left = naive.pilot(*given)
@@ -307,7 +398,8 @@ def test_the_pilot_is_what_its_definition_says(given):
 def test_a_split_gains_what_the_squares_fall_by(seed, n_targets):
     r = np.random.default_rng(seed)
     values, targets, weights = r.integers(0, 9, (3, 40)).astype(float), r.normal(size=(40, n_targets)), r.random(40)
-    columns, gains, left = _core.pilot(values, targets, weights, 1, 6, 1.0, 0.5)
+    columns, found, left = _core.pilot(values.astype(np.uint16), targets, weights, 1, 6, 1.0, 0.5)
+    gains = found[:, 0]
 
     def squares(rest):
         return (weights[:, None] * rest**2).sum()
@@ -334,7 +426,8 @@ def test_a_pilot_of_what_cannot_be_added_up_ends(odd, where, least):
     r = np.random.default_rng(0)
     given = {"targets": r.normal(size=(50, 2)), "weights": np.ones(50)}
     given[where][7] = odd
-    columns, gains, left = _core.pilot(r.normal(size=(2, 50)), given["targets"], given["weights"], 3, 5, 0.5, least)
+    codes = r.integers(0, 50, (2, 50)).astype(np.uint16)
+    columns, gains, left = _core.pilot(codes, given["targets"], given["weights"], 3, 5, 0.5, least)
     assert len(columns) == len(gains)
     assert (columns < 2).all()
     assert left.shape == (50, 2)
@@ -350,4 +443,4 @@ def test_a_pilot_of_what_cannot_be_added_up_ends(odd, where, least):
 )
 def test_a_pilot_needs_rows_with_targets_and_weights(values, targets, weights):
     with pytest.raises(ValueError, match="needs rows, and for each its targets and its weight"):
-        _core.pilot(values, targets, weights, 1, 2, 0.1, 1.0)
+        _core.pilot(values.astype(np.uint16), targets, weights, 1, 2, 0.1, 1.0)

@@ -201,7 +201,8 @@ def test_a_row_of_a_library_has_its_times_and_bins(folder, name):
     r = np.random.default_rng(0)
     task = BY_KEY["regression/abalone"]
     flags = {f"f{i}": r.integers(0, 2, 1000) for i in range(1, task.features)}
-    put(folder / "data", task.key, 1000, f0=r.random(1000), **flags)
+    values = r.random(1000)
+    put(folder / "data", task.key, 1000, f0=values, target=values, **flags)
     settings = (("native", 255), ("native", 63), ("kmeans", 255), ("kmeans", 63), ("average-63", 0))
     found = {
         (method, bins): measure(replace(JOB, learner=name, method=method, max_bins=bins)) for method, bins in settings

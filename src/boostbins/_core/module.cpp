@@ -33,6 +33,7 @@ using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device:
 using Integers = nb::ndarray<const uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Order = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Codes = nb::ndarray<const Code, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Flags = nb::ndarray<const bool, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Targets = std::variant<Matrix, Flags>;
 using CellMatrix = nb::ndarray<const uint64_t, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu>;
@@ -313,11 +314,27 @@ nb::ndarray<nb::numpy, uint64_t> placed(const Doubles& density, size_t n_cuts) {
     return array_of<uint64_t>(std::move(gaps), {n});
 }
 
-// values: a row for each column; returns the columns of a pilot's splits, their gains, and what is left of
-// the targets.
-nb::tuple pilot(const Matrix& values, const Matrix& targets, const Doubles& weights, size_t n_trees,
+// values: a row for each column; returns the number of each among those of its column, or that of its group.
+nb::ndarray<nb::numpy, Code> rank_codes(const Matrix& values, size_t most) {
+    const size_t n_columns = values.shape(0), n_rows = values.shape(1);
+    if (most < 1 || most > std::numeric_limits<Code>::max() ||
+        n_rows > std::numeric_limits<std::uint32_t>::max())
+        throw nb::value_error("needs room for the numbers of groups and of rows");
+    std::vector<Code> codes(n_columns * n_rows);
+    {
+        nb::gil_scoped_release release;
+        Ranks ranks(n_rows);
+        for (size_t c = 0; c < n_columns; ++c)
+            ranks.number(values.data() + c * n_rows, most, codes.data() + c * n_rows);
+    }
+    return array_of<Code>(std::move(codes), {n_columns, n_rows});
+}
+
+// codes: a row for each column; returns the columns of a pilot's splits, their gains with all cuts of these
+// columns and with ever fewer, and what is left of the targets.
+nb::tuple pilot(const Codes& codes, const Matrix& targets, const Doubles& weights, size_t n_trees,
                 size_t n_leaves, double rate, double least_weight) {
-    const size_t n_rows = values.shape(1), n_targets = targets.shape(1);
+    const size_t n_rows = codes.shape(1), n_targets = targets.shape(1);
     if (n_rows == 0 || n_rows > std::numeric_limits<std::uint32_t>::max() || targets.shape(0) != n_rows ||
         weights.size() != n_rows)
         throw nb::value_error("needs rows, and for each its targets and its weight");
@@ -325,16 +342,17 @@ nb::tuple pilot(const Matrix& values, const Matrix& targets, const Doubles& weig
     std::vector<double> gains, left;
     {
         nb::gil_scoped_release release;
-        Pilot pilot(values.data(), values.shape(0), targets.data(), n_targets, weights.data(), n_rows);
+        Pilot pilot(codes.data(), codes.shape(0), targets.data(), n_targets, weights.data(), n_rows);
         pilot.grow({n_trees, n_leaves, rate, least_weight});
         for (const Split& split : pilot.splits()) {
             columns.push_back(split.column);
-            gains.push_back(split.gain);
+            gains.insert(gains.end(), std::begin(split.gains), std::end(split.gains));
         }
         left = pilot.residuals();
     }
     const size_t n_splits = columns.size();
-    return nb::make_tuple(array_of<uint64_t>(std::move(columns), {n_splits}), array_of(std::move(gains)),
+    return nb::make_tuple(array_of<uint64_t>(std::move(columns), {n_splits}),
+                          array_of<double>(std::move(gains), {n_splits, kCoarsenings}),
                           array_of<double>(std::move(left), {n_rows, n_targets}));
 }
 
@@ -379,7 +397,8 @@ NB_MODULE(_core, m) {
           "moments"_a, "mean"_a);
     m.def("placed", static_cast<nb::ndarray<nb::numpy, uint64_t> (*)(const Doubles&, size_t)>(&placed),
           "density"_a, "n_cuts"_a);
-    m.def("pilot", &pilot, "values"_a, "targets"_a, "weights"_a, "n_trees"_a, "n_leaves"_a, "rate"_a,
+    m.def("rank_codes", &rank_codes, "values"_a, "most"_a);
+    m.def("pilot", &pilot, "codes"_a, "targets"_a, "weights"_a, "n_trees"_a, "n_leaves"_a, "rate"_a,
           "least_weight"_a);
     m.def("add_to_keys",
           static_cast<void (*)(const Array&, uint64_t,

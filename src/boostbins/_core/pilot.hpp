@@ -3,11 +3,15 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
+#include <numeric>
 #include <vector>
 
 #include "floats.hpp"
 
 namespace boostbins {
+
+using Code = uint16_t;
 
 struct PilotShape {
     size_t n_trees, n_leaves;
@@ -15,40 +19,88 @@ struct PilotShape {
     double least_weight;  // of a leaf
 };
 
+// With every cut between a column's codes, with every second, every fourth, ...: so many steps.
+constexpr size_t kCoarsenings = 11;
+
 struct Split {
     uint64_t column;
-    double gain;  // by how much the sum of squares falls
+    double gains[kCoarsenings] = {};  // by how much the sum of squares falls at best, with ever fewer cuts
 };
 
-// Trees of squared error, grown best leaf first, each split between any two neighbouring values: the columns'
-// orders are sorted once, and parted at every split (as in SLIQ, Mehta et al. 1996). Missing values stand
-// above all others. Rows without a weight are carried along, and show what the model makes of rows it has not
-// seen.
+// Numbers the distinct values in ascending order, missing ones above all others; values with more than `most`
+// distinct ones are numbered in so many groups of about as many rows.
+class Ranks {
+  public:
+    explicit Ranks(size_t n_rows) : keys_(n_rows), spare_(n_rows) {}
+
+    void number(const double* values, size_t most, Code* codes) {
+        const size_t n = keys_.size();
+        for (uint32_t row = 0; row < n; ++row)
+            keys_[row] = {values[row] == values[row] ? key_of(values[row]) : ~uint64_t{0}, row};
+        sort();
+        size_t n_distinct = n > 0;
+        for (size_t i = 1; i < n; ++i) n_distinct += keys_[i].key != keys_[i - 1].key;
+        size_t rank = 0, first = 0;
+        for (size_t i = 0; i < n; ++i) {
+            if (i > 0 && keys_[i].key != keys_[i - 1].key) {
+                ++rank;
+                first = i;
+            }
+            const bool is_missing = keys_[i].key == ~uint64_t{0};
+            const size_t code = n_distinct <= most ? rank : is_missing ? most : first * most / n;
+            codes[keys_[i].row] = static_cast<Code>(code);
+        }
+    }
+
+  private:
+    struct Key {
+        uint64_t key;
+        uint32_t row;
+    };
+
+    // By bytes, the last first; bytes that all keys share are passed over.
+    void sort() {
+        for (int shift = 0; shift < 64; shift += 8) {
+            size_t starts[257] = {};
+            for (const Key& k : keys_) ++starts[(k.key >> shift & 255) + 1];
+            if (std::find(starts, starts + 257, keys_.size()) != starts + 257) continue;
+            std::partial_sum(starts, starts + 257, starts);
+            for (const Key& k : keys_) spare_[starts[k.key >> shift & 255]++] = k;
+            keys_.swap(spare_);
+        }
+    }
+
+    std::vector<Key> keys_, spare_;
+};
+
+// Trees of squared error on numbered values, grown best leaf first, on a histogram of one column at a time.
+// Rows without a weight are carried along, and show what the model makes of rows it has not seen.
 class Pilot {
   public:
-    // values: a run of n_rows for each column; targets: n_targets for each row.
-    Pilot(const double* values, size_t n_columns, const double* targets, size_t n_targets,
-          const double* weights, size_t n_rows)
-        : n_columns_(n_columns),
+    // codes: a run of n_rows for each column; targets: n_targets for each row.
+    Pilot(const Code* codes, size_t n_columns, const double* targets, size_t n_targets, const double* weights,
+          size_t n_rows)
+        : codes_(codes),
+          n_columns_(n_columns),
           n_rows_(n_rows),
           n_targets_(n_targets),
+          n_codes_(n_columns),
           weights_(weights, weights + n_rows),
           residuals_(targets, targets + n_rows * n_targets),
-          weighted_(n_rows * n_targets),
-          sorted_(n_columns * n_rows),
-          is_right_(n_rows),
+          rows_(n_rows),
           set_apart_(n_rows),
-          sums_(n_targets),
-          left_(n_targets) {
-        std::vector<uint64_t> keys(n_rows);
+          terms_(n_rows * (n_targets + 1)),
+          means_(n_targets),
+          left_(n_targets + 1),
+          right_(n_targets + 1) {
+        size_t most = 0;
         for (size_t c = 0; c < n_columns; ++c) {
-            for (size_t row = 0; row < n_rows; ++row) {
-                const double x = values[c * n_rows + row];
-                keys[row] = x == x ? key_of(x) : ~uint64_t{0};
-            }
-            sort(keys, sorted_.data() + c * n_rows);
+            n_codes_[c] = *std::max_element(codes_of(c), codes_of(c) + n_rows) + size_t{1};
+            most = std::max(most, n_codes_[c]);
         }
-        if (n_columns > 0) take_off(sorted_.data(), n_rows, 1.0);
+        histogram_.resize(most * (n_targets + 1));
+        std::iota(rows_.begin(), rows_.end(), 0u);
+        if (n_columns > 0) take_off({0, n_rows}, 1.0);
     }
 
     void grow(const PilotShape& shape) {
@@ -63,142 +115,162 @@ class Pilot {
     const std::vector<double>& residuals() const { return residuals_; }
 
   private:
-    struct Place {
-        uint32_t rank, row;  // of the row's value in the column
-    };
-
     struct Leaf {
-        size_t begin, end;          // of its rows, in every column's order
-        size_t column = 0, at = 0;  // the best split: where its right part begins in that column's order
+        size_t begin, end;  // of its rows
+        size_t column = 0;
+        Code last = 0;  // the best split: the greatest code of its left part
         double gain = 0;
     };
 
-    void sort(const std::vector<uint64_t>& keys, Place* order) const {
-        for (uint32_t row = 0; row < n_rows_; ++row) order[row].row = row;
-        std::sort(order, order + n_rows_, [&](Place a, Place b) {
-            return keys[a.row] != keys[b.row] ? keys[a.row] < keys[b.row] : a.row < b.row;
-        });
-        uint32_t rank = 0;
-        for (size_t i = 0; i < n_rows_; ++i) {
-            rank += i > 0 && keys[order[i].row] != keys[order[i - 1].row];
-            order[i].rank = rank;
-        }
-    }
+    const Code* codes_of(size_t column) const { return codes_ + column * n_rows_; }
 
-    // The weight of some rows; sums_ becomes that of their weighted residuals.
-    double add_up(const Place* rows, size_t n) {
-        std::fill(sums_.begin(), sums_.end(), 0.0);
-        double weight = 0;
-        for (size_t i = 0; i < n; ++i) {
-            weight += weights_[rows[i].row];
+    // Lays out what the rows of a leaf add to sums, one after another: the weight, and the weighted
+    // residuals. Returns the sums.
+    std::vector<double> gather(const Leaf& leaf) {
+        std::vector<double> sums(n_targets_ + 1);
+        double* to = terms_.data();
+        for (size_t i = leaf.begin; i < leaf.end; ++i) {
+            const size_t row = rows_[i];
+            sums[0] += * to++ = weights_[row];
             for (size_t k = 0; k < n_targets_; ++k)
-                sums_[k] += weights_[rows[i].row] * residuals_[rows[i].row * n_targets_ + k];
+                sums[k + 1] += * to++ = weights_[row] * residuals_[row * n_targets_ + k];
         }
-        return weight;
+        return sums;
     }
 
     // Takes a share of their mean off the residuals of some rows.
-    void take_off(const Place* rows, size_t n, double share) {
-        const double weight = add_up(rows, n);
-        if (weight == 0) return;
-        for (size_t i = 0; i < n; ++i)
+    void take_off(const Leaf& leaf, double share) {
+        const std::vector<double> sums = gather(leaf);
+        if (sums[0] == 0) return;
+        for (size_t i = leaf.begin; i < leaf.end; ++i)
             for (size_t k = 0; k < n_targets_; ++k)
-                residuals_[rows[i].row * n_targets_ + k] -= share * (sums_[k] / weight);
+                residuals_[rows_[i] * n_targets_ + k] -= share * (sums[k + 1] / sums[0]);
     }
 
     bool grow_tree(const PilotShape& shape) {
-        orders_ = sorted_;
-        for (size_t i = 0; i < weighted_.size(); ++i) weighted_[i] = weights_[i / n_targets_] * residuals_[i];
-        std::vector<Leaf> leaves{leaf_of(0, n_rows_, shape.least_weight)};
+        std::vector<Leaf> leaves{{0, n_rows_}};
+        find_split(leaves[0], shape.least_weight);
         while (leaves.size() < shape.n_leaves) {
             const auto best = std::max_element(leaves.begin(), leaves.end(),
                                                [](const Leaf& a, const Leaf& b) { return a.gain < b.gain; });
             if (best->gain <= 0) break;
-            const Leaf parent = *best;
-            splits_.push_back({parent.column, parent.gain});
-            part(parent);
-            *best = leaf_of(parent.begin, parent.at, shape.least_weight);
-            leaves.push_back(leaf_of(parent.at, parent.end, shape.least_weight));
+            splits_.push_back(coarsened(*best, shape.least_weight));
+            Leaf right = part(*best);
+            find_split(*best, shape.least_weight);
+            find_split(right, shape.least_weight);
+            leaves.push_back(right);
         }
-        for (const Leaf& leaf : leaves)
-            take_off(orders_.data() + leaf.begin, leaf.end - leaf.begin, shape.rate);
+        for (const Leaf& leaf : leaves) take_off(leaf, shape.rate);
         return leaves.size() > 1;
     }
 
-    // Puts the rows of the left part before those of the right one, in every column's order.
-    void part(const Leaf& leaf) {
-        const Place* split = orders_.data() + leaf.column * n_rows_;
-        for (size_t i = leaf.begin; i < leaf.end; ++i) is_right_[split[i].row] = i >= leaf.at;
-        for (size_t c = 0; c < n_columns_; ++c) {
-            if (c == leaf.column) continue;
-            Place* order = orders_.data() + c * n_rows_;
-            size_t to = leaf.begin, n_right = 0;
-            for (size_t i = leaf.begin; i < leaf.end; ++i) {
-                const Place place = order[i];
-                const bool is_right = is_right_[place.row];
-                order[to] = place;
-                set_apart_[n_right] = place;
-                to += !is_right;
-                n_right += is_right;
+    // Leaves a leaf its left part, and returns the right one.
+    Leaf part(Leaf& leaf) {
+        const Code* codes = codes_of(leaf.column);
+        size_t middle = leaf.begin, n_right = 0;
+        for (size_t i = leaf.begin; i < leaf.end; ++i) {
+            const uint32_t row = rows_[i];
+            const bool is_right = codes[row] > leaf.last;
+            rows_[middle] = row;
+            set_apart_[n_right] = row;
+            middle += !is_right;
+            n_right += is_right;
+        }
+        std::copy_n(set_apart_.begin(), n_right, rows_.begin() + static_cast<std::ptrdiff_t>(middle));
+        const Leaf right{middle, leaf.end};
+        leaf = {leaf.begin, middle};
+        return right;
+    }
+
+    void find_split(Leaf& leaf, double least_weight) {
+        const std::vector<double> sums = gather(leaf);
+        if (sums[0] < 2 * least_weight) return;
+        for (size_t c = 0; c < n_columns_; ++c)
+            each_cut(leaf, c, sums, least_weight, [&](size_t code, double fall, double parts) {
+                if (!(fall > leaf.gain * parts)) return;
+                leaf.gain = fall / parts;
+                leaf.column = c;
+                leaf.last = static_cast<Code>(code);
+            });
+    }
+
+    // A leaf's split, with what it would gain with ever fewer cuts of its column.
+    Split coarsened(const Leaf& leaf, double least_weight) {
+        const std::vector<double> sums = gather(leaf);
+        Split split{leaf.column};
+        each_cut(leaf, leaf.column, sums, least_weight, [&](size_t code, double fall, double parts) {
+            for (size_t step = 0; step < kCoarsenings && (code + 1) % (size_t{1} << step) == 0; ++step)
+                split.gains[step] = std::max(split.gains[step], fall / parts);
+        });
+        return split;
+    }
+
+    // Calls note(code, fall, parts) for each cut of a column that leaves both parts of a leaf their least
+    // weight: after which code it is; and it gains fall / parts, which is w_l w_r / w times the squared
+    // distance of the means.
+    template <class Note>
+    void each_cut(const Leaf& leaf, size_t c, const std::vector<double>& sums, double least_weight,
+                  const Note& note) {
+        if (n_targets_ == 1)
+            each_cut<1>(leaf, c, sums, least_weight, note);
+        else
+            each_cut<0>(leaf, c, sums, least_weight, note);
+    }
+
+    template <size_t known_targets, class Note>  // 0: any number
+    void each_cut(const Leaf& leaf, size_t c, const std::vector<double>& sums, double least_weight,
+                  const Note& note) {
+        const size_t width = known_targets ? known_targets + 1 : n_targets_ + 1, n_cuts = n_codes_[c] - 1;
+        double* const histogram = histogram_.data();
+        std::fill_n(histogram, (n_cuts + 1) * width, 0.0);
+        const Code* codes = codes_of(c);
+        const double* term = terms_.data();
+        const uint32_t* rows = rows_.data();
+        for (size_t i = leaf.begin; i < leaf.end; ++i, term += width) {
+            double* cell = histogram + codes[rows[i]] * width;
+            if (known_targets == 1) {
+                const double a = cell[0] + term[0], b = cell[1] + term[1];
+                cell[0] = a, cell[1] = b;
+            } else {
+                for (size_t k = 0; k < width; ++k) cell[k] += term[k];
             }
-            std::copy_n(set_apart_.begin(), n_right, order + to);
         }
-    }
 
-    Leaf leaf_of(size_t begin, size_t end, double least_weight) {
-        Leaf leaf{begin, end};
-        const double weight = add_up(orders_.data() + begin, end - begin);
-        if (weight < 2 * least_weight) return leaf;
-        for (size_t c = 0; c < n_columns_; ++c) {
-            const Place* order = orders_.data() + c * n_rows_;
-            if (order[begin].rank == order[end - 1].rank) continue;
-            if (n_targets_ == 1)
-                find_split<true>(leaf, c, weight, least_weight);
-            else
-                find_split<false>(leaf, c, weight, least_weight);
+        double left[known_targets + 1] = {}, right[known_targets + 1] = {}, mean[known_targets + 1];
+        double *lefts = left, *rights = right, *means = mean;
+        if (!known_targets) {
+            lefts = left_.data(), rights = right_.data(), means = means_.data();
+            std::fill_n(lefts, width, 0.0);
+            std::fill_n(rights, width, 0.0);
         }
-        return leaf;
-    }
-
-    // Looks for a better split than a leaf has: its gain is w_l w_r / w times the squared distance of the
-    // means.
-    template <bool one_target>
-    void find_split(Leaf& leaf, size_t c, double weight, double least_weight) {
-        const Place* order = orders_.data() + c * n_rows_;
-        const size_t n_targets = one_target ? 1 : n_targets_;
-        double only = 0;
-        double* left = one_target ? &only : left_.data();
-        std::fill_n(left, n_targets, 0.0);
-        const double *weights = weights_.data(), *weighted = weighted_.data(), *sums = sums_.data();
-        double before = 0, most = leaf.gain;
-        for (size_t i = leaf.begin; i + 1 < leaf.end; ++i) {
-            const uint32_t row = order[i].row;
-            before += weights[row];
-            for (size_t k = 0; k < n_targets; ++k) left[k] += weighted[row * n_targets + k];
-            if (order[i].rank == order[i + 1].rank) continue;
-            const double after = weight - before;
-            if (before < least_weight || after < least_weight) continue;
+        const double weight = sums[0];
+        for (size_t k = 1; k < width; ++k) means[k - 1] = sums[k] / weight;
+        // Notes a cut, from the sums of one of its parts.
+        const auto add = [&](double* part, size_t cell, size_t code) {
+            for (size_t k = 0; k < width; ++k) part[k] += histogram[cell * width + k];
+            const double rest = weight - part[0], parts = part[0] * rest;
+            if (part[0] < least_weight || rest < least_weight || !(parts > 0)) return;
             double square = 0;
-            for (size_t k = 0; k < n_targets; ++k) {
-                const double beyond_mean = left[k] - sums[k] * (before / weight);
+            for (size_t k = 1; k < width; ++k) {
+                const double beyond_mean = part[k] - means[k - 1] * part[0];
                 square += beyond_mean * beyond_mean;
             }
-            const double gain = square * weight / (before * after);
-            if (gain > most && before * after > 0) {  // else a part has no weight, or next to none
-                most = gain;
-                leaf.column = c;
-                leaf.at = i + 1;
-            }
+            note(code, square * weight, parts);
+        };
+        // From both ends: sums wait for each other, and two of them wait at once.
+        for (size_t i = 0; i < n_cuts / 2; ++i) {
+            add(lefts, i, i);
+            add(rights, n_cuts - i, n_cuts - i - 1);
         }
-        leaf.gain = most;
+        if (n_cuts % 2) add(lefts, n_cuts / 2, n_cuts / 2);
     }
 
+    const Code* codes_;
     size_t n_columns_, n_rows_, n_targets_;
-    std::vector<double> weights_, residuals_, weighted_;
-    std::vector<Place> sorted_, orders_;  // of the rows, for each column
-    std::vector<uint8_t> is_right_;
-    std::vector<Place> set_apart_;
-    std::vector<double> sums_, left_;
+    std::vector<size_t> n_codes_;  // of each column
+    std::vector<double> weights_, residuals_;
+    std::vector<uint32_t> rows_, set_apart_;
+    std::vector<double> terms_, means_, left_, right_, histogram_;
     std::vector<Split> splits_;
 };
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from boostbins._threads import Progress, cached_property, map_threads
 from boostbins.fit import checked_max_bins
 from boostbins.methods import METHODS, Method, looks_at_target, named_methods
-from boostbins.methods.budget import MAX_SHARED_BINS, shared_bins, shares_by_target, useful_bins
+from boostbins.methods.budget import MAX_SHARED_BINS, needs_by_target, shared_bins, useful_bins
 from boostbins.methods.choice import Choice
 from boostbins.reporting.facts import ColumnFacts, column_facts, percent
 from boostbins.sources.features import notes_on, target_values
@@ -367,9 +367,10 @@ def report(
 
 def _with_shares(every: Sequence[ColumnFacts], rows: RowSample, budgets: Sequence[int]) -> list[ColumnFacts]:
     """Return the columns with how many bins each gets where all share them, at each number of them on average."""
-    shares = shares_by_target(rows).of_columns
     most = [useful_bins(MAX_SHARED_BINS, facts.distinct if facts.is_exact else None) for facts in every]
-    given = {n: shared_bins(n * len(every), most, shares, "target") for n in budgets}
+    pilot = needs_by_target(rows, most)
+    most = [min(useful, pilot.supported) for useful in most]
+    given = {n: shared_bins(n * len(every), most, pilot.needs, "target") for n in budgets}
     return [replace(facts, shares={n: given[n][i] for n in budgets}) for i, facts in enumerate(every)]
 
 

@@ -13,7 +13,7 @@ from boostbins import _core
 from boostbins.sources.table import ROWS_AT_ONCE, Table, dense
 from boostbins.sources.values import MAX_TARGETS, Floats, Targets, check_squares, check_total, numeric_column
 
-MAX_ROWS = 8192
+MAX_ROWS = 12288
 """Different rows that a sample keeps."""
 
 MAGIC = b"boostbins rows"
@@ -26,7 +26,7 @@ Keys = NDArray[np.uint64]
 
 
 class RowSample:
-    """At most 8,192 different rows of a table, with what all rows equal to them sum up to: a bottom-k sample.
+    """At most 12,288 different rows of a table, with what all rows equal to them sum up to: a bottom-k sample.
 
     A row's key is a hash of its values, and those of the least keys are kept: which ones depends on the set of rows
     alone, and samples of parts add up to that of the whole. (A row of weight n is n rows; sums of weights and targets
