@@ -279,7 +279,7 @@ def test_where_few_rows_are_most_of_the_target_no_column_gets_more_than_usual():
     assert max(fit_bins(X, y=X[:, 0], average_bins=1000).n_bins) > 1000
     assert fit_bins(X, y=y, max_bins=63, average_bins=1000).n_bins == (63, 63)
     shares = [1e4, *[1.0] * 299]  # one row is most of it: 1.06 rows by Kish's count, then 1,200 when evenly spread
-    for parts, supported in ((shares, 255), (np.ones(1200), 1200)):
+    for parts, supported in ((shares, 255), (np.ones(1200), 16 * 1200)):
         sign = np.where(np.arange(len(parts)) % 2, 1.0, -1.0)
         sample = summarize({"x": np.arange(len(parts))}, y=sign * np.sqrt(parts)).rows
         assert needs_by_target(sample, [4095]).supported == pytest.approx(supported, abs=1)
