@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boostbins import ColumnSummary
-from boostbins.summary.column import GrowingSummary
+from boostbins.summary.column import MAX_CELLS, GrowingSummary
 from tests import naive
 from tests.conftest import columns, distributions, skewed
 
@@ -406,3 +406,25 @@ def test_weights_that_become_infinite_across_parts_are_refused(n):
     target = np.full((n, 1), 1e3)
     with pytest.raises(ValueError, match="target's squares, times the weights, add up to infinity"):
         ColumnSummary(x, weight, target)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_zeros_and_missing_values_that_come_late_count_as_any_other(weighted):
+    """Where small values have a window of their own, in which zeros and NaN of both signs are then counted."""
+    r = np.random.default_rng(0)
+    first = r.integers(1, 2**40, 200_000) * 5e-324
+    second = np.where(r.random(200_000) < 0.5, 0.0, r.permutation(first))
+    third = np.where(r.random(200_000) < 0.5, r.choice([np.nan, -np.nan, np.inf, -np.inf, -0.0], 200_000), second)
+    parts = [first, second, third]
+    weights = [r.integers(1, 4, len(part)).astype(float) if weighted else None for part in parts]
+    growing = GrowingSummary(MAX_CELLS)
+    for part, weight in zip(parts, weights, strict=True):
+        growing.add(part, weight, None)
+    whole = np.concatenate(parts)
+    weight = np.concatenate(weights) if weighted else None
+    exact = ColumnSummary(whole, weight, max_cells=None)
+    for summary in (growing.summary(), ColumnSummary(whole, weight), exact + ColumnSummary([], max_cells=MAX_CELLS)):
+        assert summary.missing == np.isnan(whole).sum()
+        assert summary.special_weights == exact.special_weights
+        assert summary.count == np.isfinite(whole).sum()
+        assert summary == growing.summary()

@@ -176,6 +176,10 @@ class Summarizer {
             extend_range(x, n);
             for (size_t i = 0; i < picked.n_sampled; ++i)
                 if (std::isfinite(x[picked.sampled[i]])) sample_.offer(canonical_bits(x[picked.sampled[i]]));
+            if (!has_zero_ && windows_.holds_zero() && std::find(x, x + n, 0.0) != x + n) {
+                sample_.offer(0);
+                has_zero_ = true;
+            }
             for (size_t i = 0; i < picked.n_outside; ++i)
                 add_outside(x[picked.outside[i]], begin + picked.outside[i]);
             if (table_.size() + outside_.size() > max_cells_) {
@@ -240,6 +244,8 @@ class Summarizer {
     // Adds the cells at hand to the list.
     void flush() {
         if (level_ == 0) return take(table_.sorted());
+        out_.apart_count[kMissing] += windows_.missing();
+        out_.apart_weight[kMissing] += static_cast<double>(windows_.missing());
         settle_outside();
         CellList before = merged(std::move(out_.list), std::move(beyond_), kAny);
         out_.list = merged(std::move(before), windows_.sorted(), max_cells_);
@@ -327,11 +333,12 @@ class Summarizer {
     std::vector<uint64_t> guide_;
     BottomSample sample_;
     int level_ = 0;
-    ValueTable table_;     // at level 0
-    CellWindows windows_;  // at other levels
-    Outside outside_;      // at other levels
-    CellList beyond_;      // what was outside of rows that are gone
-    size_t counted_ = 0;   // rows, by the windows
+    ValueTable table_;       // at level 0
+    CellWindows windows_;    // at other levels
+    Outside outside_;        // at other levels
+    CellList beyond_;        // what was outside of rows that are gone
+    size_t counted_ = 0;     // rows, by the windows
+    bool has_zero_ = false;  // whether the sample was offered zero
     Summary out_;
 };
 

@@ -34,11 +34,28 @@ class CellWindows {
                                static_cast<std::uint32_t>(last - first + 1), static_cast<unsigned>(dropped)};
             total += last - first + 1;
         }
+        if (n_moments == 0)  // else their weights are added up one by one
+            for (const size_t which : {kExponents - 1, 2 * kExponents - 1})
+                windows_[which] = {kQuietNaN | static_cast<uint64_t>(which) << kMantissaBits,
+                                   static_cast<std::uint32_t>(total++), 1, kMantissaBits - 1};
         counts_.assign(total, 0);
         moments_.assign(total * n_moments, 0.0);
     }
 
-    // Notes the rows' cells, if they are to be used again.
+    // How many missing values were counted.
+    uint64_t missing() const {
+        uint64_t n = 0;
+        if (!windows_.empty())
+            for (const size_t which : {kExponents - 1, 2 * kExponents - 1})
+                if (windows_[which].size) n += counts_[windows_[which].start];
+        return n;
+    }
+
+    // Whether zeros are counted here.
+    bool holds_zero() const { return !windows_.empty() && windows_[0].size > 0 && windows_[0].first == 0; }
+
+    // Notes the rows' cells, if they are to be used again. Zero, whose hash is 0, is not noted for the
+    // sample: in many columns most rows are zero.
     template <bool kNoted>
     void add(const double* x, size_t n, uint64_t sample_limit, Picked& picked) {
         const Window* const windows = windows_.data();
@@ -55,7 +72,7 @@ class CellWindows {
                 ++counts[window.start + cell];
             else
                 picked.outside[n_outside++] = static_cast<std::uint32_t>(i);
-            if (hash_of(bits) <= sample_limit) picked.sampled[n_sampled++] = static_cast<std::uint32_t>(i);
+            if (hash_of(bits) - 1 < sample_limit) picked.sampled[n_sampled++] = static_cast<std::uint32_t>(i);
         }
         picked.n_outside = n_outside;
         picked.n_sampled = n_sampled;
@@ -92,9 +109,9 @@ class CellWindows {
         list.cells.resize(counts_.size() - empty + 1);  // one more, to write to before it is known to count
         list.moments.resize(list.cells.size() * n_moments_);
         size_t n = 0;
-        for (size_t which = 2 * kExponents; which-- > kExponents;)
+        for (size_t which = 2 * kExponents - 1; which-- > kExponents;)
             for (uint64_t cell = windows_[which].size; cell-- > 0;) n += put(list, n, windows_[which], cell);
-        for (size_t which = 0; which < kExponents; ++which)
+        for (size_t which = 0; which < kExponents - 1; ++which)
             for (uint64_t cell = 0; cell < windows_[which].size; ++cell)
                 n += put(list, n, windows_[which], cell);
         list.cells.resize(n);
@@ -103,6 +120,8 @@ class CellWindows {
     }
 
   private:
+    static constexpr uint64_t kQuietNaN = uint64_t{1} << (kMantissaBits - 1);
+
     struct Window {
         uint64_t first = 0;       // the bits of its first value
         std::uint32_t start = 0;  // of its cells in counts_
