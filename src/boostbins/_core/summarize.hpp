@@ -144,7 +144,7 @@ class Summarizer {
         const Level level(list.level);
         std::vector<uint64_t> keys(list.cells.size());
         for (size_t cell = 0; cell < keys.size(); ++cell) keys[cell] = list.cells[cell].key;
-        CellWindows windows(keys, level, 0);
+        CellWindows windows(keys, level, 0, false);
         const std::vector<std::uint32_t> cell_of = windows.places_of(keys);
         Picked picked;
         rows_.with_adder([&](auto add) {
@@ -232,7 +232,8 @@ class Summarizer {
             for (size_t i = 0; i < guide_.size(); ++i) guide_[i] = out_.list.cells[i].key;
         }
         table_ = ValueTable(rows_, n_moments_, level > 0 ? 0 : guide_.size());
-        windows_ = level > 0 ? CellWindows(guide_, Level(level), n_moments_) : CellWindows();
+        const bool is_unweighted = n_moments_ == 0 && !rows_.weights;
+        windows_ = level > 0 ? CellWindows(guide_, Level(level), n_moments_, is_unweighted) : CellWindows();
         guide_ = std::vector<uint64_t>();  // none of a thousand columns holds what it does not need
         outside_ = Outside();
         beyond_ = CellList();

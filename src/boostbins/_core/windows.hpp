@@ -13,7 +13,8 @@ namespace boostbins {
 class CellWindows {
   public:
     CellWindows() : level_(0) {}
-    CellWindows(const std::vector<uint64_t>& guide, const Level& level, unsigned n_moments)
+    CellWindows(const std::vector<uint64_t>& guide, const Level& level, unsigned n_moments,
+                bool counts_missing)
         : level_(level), n_moments_(n_moments), windows_(2 * kExponents) {
         size_t total = 0;
         for (size_t i = 0, j; i < guide.size(); i = j) {
@@ -34,7 +35,7 @@ class CellWindows {
                                static_cast<std::uint32_t>(last - first + 1), static_cast<unsigned>(dropped)};
             total += last - first + 1;
         }
-        if (n_moments == 0)  // else their weights are added up one by one
+        if (counts_missing)  // else their weights are added up one by one
             for (const size_t which : {kExponents - 1, 2 * kExponents - 1})
                 windows_[which] = {kQuietNaN | static_cast<uint64_t>(which) << kMantissaBits,
                                    static_cast<std::uint32_t>(total++), 1, kMantissaBits - 1};
