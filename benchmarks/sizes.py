@@ -3,8 +3,8 @@
     python benchmarks/sizes.py [--only WORD ...] [--save FILE | --check FILE]
 
 CPU time of one process on one thread (but where threads are the point): the ratio of the best of several turns.
-`--save` writes the ratios, `--check` says what got slower than those of a file by more than 15 %, and then ends with 1; `make
-bench-check` does it with those of the last release.
+`--save` writes the ratios, `--check` says what got slower than those of a file by more than 15 %, and then ends with
+1; `make bench-check` does it with those of the last release.
 """
 
 from __future__ import annotations

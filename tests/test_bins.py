@@ -36,8 +36,10 @@ def test_codes_follow_the_rule(cuts, values):
         x = np.array([*values, *cuts, *np.nextafter(cuts, np.inf), *np.nextafter(cuts, -np.inf)])
     if len(x) == 0:
         return
-    codes = bins.encode(x)[:, 0]
-    assert codes.tolist() == [naive.encode(v, cuts, bins.missing_code) for v in x]
+    expected = [naive.encode(v, cuts, bins.missing_code) for v in x]
+    assert bins.encode(x)[:, 0].tolist() == expected
+    many = -(-1000 // max(len(x), 1))  # above some hundred rows, by a table
+    assert bins.encode(np.tile(x, many))[:, 0].tolist() == expected * many
 
 
 @pytest.mark.parametrize("n_cuts", [1, 2, 30, 254, 255, 256, 5000, 65_534])
@@ -77,7 +79,9 @@ def test_codes_have_the_order_asked_for(order):
 def test_codes_of_other_types():
     bins = Bins([[2.5, 7.0]])
     for dtype in ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", ">f8"]:
-        assert bins.encode(np.arange(10).astype(dtype)[:, None])[:, 0].tolist() == [0] * 3 + [1] * 5 + [2] * 2
+        for n in (1, 1000):
+            column = np.tile(np.arange(10), n).astype(dtype)[:, None]
+            assert bins.encode(column)[:, 0].tolist() == ([0] * 3 + [1] * 5 + [2] * 2) * n
     assert Bins([[0.5]]).encode(np.array([[True], [False]]))[:, 0].tolist() == [1, 0]
 
 

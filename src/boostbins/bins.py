@@ -28,6 +28,7 @@ from boostbins.summary.table import summarize_column
 
 Codes: TypeAlias = NDArray[np.uint8] | NDArray[np.uint16]
 
+_FEW_ROWS = 500  # which are encoded before a table for them is made
 _ENCODERS = 64  # that are held at a time: each has tables
 _FORMAT = "boostbins.bins"
 _VERSION = 3  # 2 did not say how columns share a total, 1 not which held dates, and in which unit
@@ -282,8 +283,10 @@ class Bins:
         table = self._read(X, non_numeric)
         codes = self._empty_codes((table.n_rows, len(table)), order)
 
-        def encoder(i: int) -> _core.Encoder:
-            return _core.Encoder(self.cuts[i], self.missing_code)
+        way = _core.Encoder if table.n_rows > _FEW_ROWS else _core.Searcher
+
+        def encoder(i: int) -> _core.Encoder | _core.Searcher:
+            return way(self.cuts[i], self.missing_code)
 
         def encode_column(i: int) -> None:
             column = table.read(i)

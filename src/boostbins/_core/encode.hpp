@@ -134,4 +134,29 @@ class Encoder {
     std::vector<std::uint16_t> table_;
 };
 
+// The same by bisection, without a table: for a few values, which would not pay for one.
+class Searcher {
+  public:
+    Searcher(const double* cuts, size_t n, std::uint16_t missing_code)
+        : cuts_(cuts, cuts + n), missing_code_(missing_code) {}
+
+    template <class Code>
+    void encode(const Column& column, Code* out, std::ptrdiff_t out_stride) const {
+        double buffer[kBlock];
+        for (size_t begin = 0; begin < column.size; begin += kBlock) {
+            const size_t n = std::min(kBlock, column.size - begin);
+            const double* x = column.read(begin, n, buffer);
+            for (size_t i = 0; i < n; ++i) {
+                const auto below = std::lower_bound(cuts_.begin(), cuts_.end(), x[i]) - cuts_.begin();
+                out[out_stride * static_cast<std::ptrdiff_t>(begin + i)] =
+                    static_cast<Code>(x[i] == x[i] ? below : missing_code_);
+            }
+        }
+    }
+
+  private:
+    std::vector<double> cuts_;
+    std::uint16_t missing_code_;
+};
+
 }  // namespace boostbins

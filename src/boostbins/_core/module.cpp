@@ -365,13 +365,25 @@ void add_to_keys(const Array& column, uint64_t index,
     add_to_keys(values, index, keys.data());
 }
 
-template <class Code>
-void encode(const Encoder& encoder, const Array& column,
-            nb::ndarray<Code, nb::ndim<1>, nb::device::cpu>& out) {
+template <class Way, class Code>
+void encode(const Way& encoder, const Array& column, nb::ndarray<Code, nb::ndim<1>, nb::device::cpu>& out) {
     const Column values = column_of(column);
     if (out.size() != values.size) throw nb::value_error("out must have one entry per row");
     nb::gil_scoped_release release;
     encoder.encode(values, out.data(), out.stride(0));
+}
+
+template <class Way>
+void add_encoder(nb::module_& m, const char* name) {
+    nb::class_<Way>(m, name)
+        .def(
+            "__init__",
+            [](Way* self, const Doubles& cuts, std::uint16_t missing_code) {
+                new (self) Way(cuts.data(), cuts.size(), missing_code);
+            },
+            "cuts"_a, "missing_code"_a)
+        .def("encode", &encode<Way, std::uint8_t>, "column"_a, "out"_a.noconvert())
+        .def("encode", &encode<Way, std::uint16_t>, "column"_a, "out"_a.noconvert());
 }
 
 }  // namespace boostbins
@@ -405,13 +417,6 @@ NB_MODULE(_core, m) {
                                nb::ndarray<uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>&)>(
               &add_to_keys),
           "column"_a, "index"_a, "keys"_a.noconvert());
-    nb::class_<Encoder>(m, "Encoder")
-        .def(
-            "__init__",
-            [](Encoder* self, const Doubles& cuts, std::uint16_t missing_code) {
-                new (self) Encoder(cuts.data(), cuts.size(), missing_code);
-            },
-            "cuts"_a, "missing_code"_a)
-        .def("encode", &encode<std::uint8_t>, "column"_a, "out"_a.noconvert())
-        .def("encode", &encode<std::uint16_t>, "column"_a, "out"_a.noconvert());
+    add_encoder<Encoder>(m, "Encoder");
+    add_encoder<Searcher>(m, "Searcher");
 }
