@@ -13,6 +13,7 @@
 #include <variant>
 
 #include "encode.hpp"
+#include "held.hpp"
 #include "keys.hpp"
 #include "lloyd.hpp"
 #include "optimal.hpp"
@@ -289,6 +290,21 @@ nb::ndarray<nb::numpy, uint64_t> optimal(const Doubles& values, const Doubles& w
     return array_of<uint64_t>(std::move(out), {n});
 }
 
+// Returns what each bin holds: the weight, the number of points, their mean and their variance.
+nb::tuple held_by_bins(const std::tuple<Doubles, Doubles, Doubles, Doubles>& points, const Doubles& cuts) {
+    const auto& [low, high, weight, rows] = points;
+    if (high.size() != low.size() || weight.size() != low.size())
+        throw nb::value_error("points must have ends and weights");
+    Held held;
+    {
+        nb::gil_scoped_release release;
+        held = held_by_bins(low.data(), high.data(), weight.data(), low.size(), cuts.data(), cuts.size());
+    }
+    const size_t n = held.distinct.size();
+    return nb::make_tuple(array_of(std::move(held.weight)), array_of<uint64_t>(std::move(held.distinct), {n}),
+                          array_of(std::move(held.mean)), array_of(std::move(held.variance)));
+}
+
 // moments: of points with targets; returns a row of running sums for each, and one more.
 nb::ndarray<nb::numpy, double> running_sums(const Matrix& moments, const Doubles& mean) {
     const size_t n = moments.shape(0), n_targets = mean.size();
@@ -404,6 +420,10 @@ NB_MODULE(_core, m) {
     m.def("cell_ends", &cell_ends, "state"_a);
     m.def("lloyd", &lloyd, "points"_a, "seeds"_a, "column_mean"_a, "max_iter"_a, "tol"_a);
     m.def("optimal", &optimal, "values"_a, "weights"_a, "k"_a);
+    m.def("held_by_bins",
+          static_cast<nb::tuple (*)(const std::tuple<Doubles, Doubles, Doubles, Doubles>&, const Doubles&)>(
+              &held_by_bins),
+          "points"_a, "cuts"_a);
     m.def("running_sums",
           static_cast<nb::ndarray<nb::numpy, double> (*)(const Matrix&, const Doubles&)>(&running_sums),
           "moments"_a, "mean"_a);

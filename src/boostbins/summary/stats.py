@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from boostbins import _core
 from boostbins.sources.values import Floats, real_numbers
-from boostbins.summary.column import ColumnSummary, run_means
-
-_MAX = np.finfo(np.float64).max
+from boostbins.summary.column import ColumnSummary
 
 
 @dataclass(frozen=True)
@@ -60,32 +59,15 @@ class BinStats:
 
 def bin_stats(summary: ColumnSummary, cuts: Floats) -> BinStats:
     """Return what the bins hold of a column, as far as its summary knows."""
-    low, high, weight, _ = summary.points
-    middle = summary.points.middle
-    first = np.concatenate([[0], np.searchsorted(middle, cuts, side="right")])
-    distinct = np.diff(np.append(first, len(middle)))
-    held = np.flatnonzero(distinct)
-    which = np.repeat(np.arange(len(held)), distinct[held])  # of the bins that hold something
-    total, center, spread = np.zeros(0), np.zeros(0), np.zeros(0)
-    if len(held):
-        total = np.add.reduceat(weight, first[held])
-        center = run_means(middle, weight, first[held])
-        with np.errstate(over="ignore"):
-            square = np.minimum((middle - center[which]) ** 2 + (high - low) ** 2 / 12, _MAX)
-            spread = np.minimum(np.add.reduceat(weight / total[which] * square, first[held]), _MAX)
+    weights, distinct, means, variances = _core.held_by_bins(summary.points, cuts)
     missing, below, above = summary.special_weights
-    weights, variance = np.zeros(len(first)), np.zeros(len(first))
-    weights[held], variance[held] = total, spread
     weights[0] += below
     weights[-1] += above
-    mean: list[float | None] = [None] * len(first)
-    for i, value in zip(held.tolist(), center.tolist(), strict=True):
-        mean[i] = value
     return BinStats(
         weight=tuple(weights.tolist()),
         distinct=tuple(distinct.tolist()),
-        mean=tuple(mean),
-        variance=tuple(variance.tolist()),
+        mean=tuple([None if mean != mean else mean for mean in means.tolist()]),
+        variance=tuple(variances.tolist()),
         low=summary.min if summary.n_cells else None,
         high=summary.max if summary.n_cells else None,
         missing=missing,
