@@ -305,6 +305,21 @@ nb::tuple held_by_bins(const std::tuple<Doubles, Doubles, Doubles, Doubles>& poi
                           array_of(std::move(held.mean)), array_of(std::move(held.variance)));
 }
 
+// shares: ascending, from 0 to 1.
+nb::ndarray<nb::numpy, double> quantiles(const std::tuple<Doubles, Doubles, Doubles, Doubles>& points,
+                                         double n_rows, const Doubles& shares) {
+    const auto& [low, high, weight, rows] = points;
+    if (low.size() == 0 || high.size() != low.size() || weight.size() != low.size())
+        throw nb::value_error("points must have ends and weights");
+    std::vector<double> found;
+    {
+        nb::gil_scoped_release release;
+        found = quantiles_of(low.data(), high.data(), weight.data(), low.size(), n_rows, shares.data(),
+                             shares.size());
+    }
+    return array_of(std::move(found));
+}
+
 // moments: of points with targets; returns a row of running sums for each, and one more.
 nb::ndarray<nb::numpy, double> running_sums(const Matrix& moments, const Doubles& mean) {
     const size_t n = moments.shape(0), n_targets = mean.size();
@@ -424,6 +439,7 @@ NB_MODULE(_core, m) {
           static_cast<nb::tuple (*)(const std::tuple<Doubles, Doubles, Doubles, Doubles>&, const Doubles&)>(
               &held_by_bins),
           "points"_a, "cuts"_a);
+    m.def("quantiles", &quantiles, "points"_a, "n_rows"_a, "shares"_a);
     m.def("running_sums",
           static_cast<nb::ndarray<nb::numpy, double> (*)(const Matrix&, const Doubles&)>(&running_sums),
           "moments"_a, "mean"_a);

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from boostbins.methods.choice import Choice, Chosen, chosen
 from boostbins.methods.density import hybrid
-from boostbins.methods.unsupervised import kmeans, midpoints, optimal, quantile, uniform
+from boostbins.methods.unsupervised import distinct, kmeans, midpoints, optimal, quantile, uniform
 from boostbins.sources.values import Floats, real_numbers
 from boostbins.summary.column import ColumnSummary
 
@@ -147,7 +147,7 @@ def _checked_cuts(cuts: ArrayLike, summary: ColumnSummary, method: Any, max_bins
         raise ValueError(f"method {name} returned a cut that is not finite: {found[~np.isfinite(found)][0]}")
     if method in METHODS.values() or getattr(method, "func", None) in METHODS.values():
         # Ours may meet: quantiles do on ties. A cut outside the values would leave a bin without any.
-        found = np.unique(found)
+        found = distinct(found)
         return found[(found >= summary.min) & (found < summary.max)] + 0.0
     if (wrong := found[1:] <= found[:-1]).any():
         at = int(np.flatnonzero(wrong)[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -60,7 +61,7 @@ def kmeans(
     """
     if isinstance(seeds, str):
         if seeds == "quantile":
-            start = summary.quantile(np.linspace(0, 1, max_bins))
+            start = summary.quantile(_even_shares(max_bins))
         elif seeds == "k-means++":
             start = _plus_plus(summary, max_bins, random_state)
         else:
@@ -74,7 +75,7 @@ def kmeans(
     if max_iter < 1 or not tol >= 0:
         raise ValueError(f"max_iter must be at least 1 and tol at least 0, got {max_iter!r} and {tol!r}")
     centers, _ = _core.lloyd(summary.points, start, summary.mean, max_iter, tol)
-    return midpoints(np.unique(centers))
+    return midpoints(distinct(centers))
 
 
 def optimal(summary: ColumnSummary, max_bins: int) -> Floats:
@@ -90,6 +91,18 @@ def optimal(summary: ColumnSummary, max_bins: int) -> Floats:
     center = run_means(middle, points.weight, first)
     cut = halfway(center[:-1], center[1:])
     return np.clip(cut, points.high[first[1:] - 1], np.nextafter(points.low[first[1:]], -np.inf))
+
+
+@lru_cache(maxsize=8)
+def _even_shares(n: int) -> Floats:
+    shares = np.linspace(0, 1, n)
+    shares.flags.writeable = False
+    return shares
+
+
+def distinct(values: Floats) -> Floats:
+    """Return the distinct values in ascending order."""
+    return values if (values[1:] > values[:-1]).all() else np.unique(values)
 
 
 def midpoints(values: Floats) -> Floats:

@@ -317,18 +317,13 @@ class ColumnSummary:
         """
         if not self.n_cells:
             raise ValueError("there is no finite value to take a quantile of")
-        low, high, weight, _ = self.points
-        before = np.concatenate([[0.0], np.cumsum(weight)])
-        row = min(1.0, before[-1] / self.count)  # the weight of one row
-        position = np.asarray(q, np.float64) * (before[-1] - row)
-        at = np.clip(np.searchsorted(before, position, side="right") - 1, 0, len(low) - 1)
-        # A point holds rows at `low` to `high`; between its last row and the next point's first lies a gap.
-        inside = position - before[at]
-        last = np.maximum(weight[at] - row, 0.0)
-        within = np.clip(np.divide(inside, last, out=np.ones_like(inside), where=last > 0), 0.0, 1.0)
-        beyond = np.clip((inside - last) / row, 0.0, 1.0)
-        after = low[np.minimum(at + 1, len(low) - 1)]
-        return np.where(inside <= last, _lerp(low[at], high[at], within), _lerp(high[at], after, beyond))
+        shares = np.asarray(q, np.float64)
+        ascending = shares.ravel()
+        order = None if (ascending[1:] >= ascending[:-1]).all() else np.argsort(ascending, kind="stable")
+        found = _core.quantiles(self.points, float(self.count), ascending if order is None else ascending[order])
+        if order is not None:
+            found[order] = found.copy()
+        return found.reshape(shares.shape)
 
     # ---- as a value
 
@@ -517,14 +512,6 @@ def _frozen(arrays: _Tuple) -> _Tuple:
         if isinstance(part, np.ndarray):
             part.flags.writeable = False
     return arrays
-
-
-def _lerp(a: Floats, b: Floats, t: Floats) -> Floats:
-    """Interpolate as NumPy's quantiles do: from the nearer end, so that t = 1 gives b."""
-    near = t < 0.5
-    half = b / 2 - a / 2  # b - a may overflow
-    mixed: Floats = np.where(near, a, b) + half * (2 * np.where(near, t, t - 1))
-    return mixed
 
 
 def halfway(left: Floats, right: Floats) -> Floats:
