@@ -7,7 +7,7 @@ Constants were tuned on the development half of the datasets only; the other hal
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -28,6 +28,7 @@ from paper.tables import Table, level_text
 FINE, COARSE = "native-4095", "native-63"
 METHODS = tuple(dict.fromkeys([*(label(*setting) for setting in BUDGET_SETTINGS), "uniform+quantile"]))
 ALL = "all"
+SUMMARY = "budget-summary-"
 NAMES = {"average-63": "63 on average", "average-255": "255 on average", "auto-bins": "auto-bins"}
 HALVES = (ALL, DEVELOPMENT, KEPT_ASIDE)
 FEWEST_DRAWS, FEWEST_REPEATS = 3, 3  # of a cell, and of a time, for a statement on it
@@ -365,7 +366,24 @@ def summary(setting: Setting) -> Table:
         f"datasets. Constants were tuned on the half called {DEVELOPMENT}."
     )
     title = f"A total of bins against native 255: {setting.title}"
-    return Table(f"budget-{setting.name}", title, pd.DataFrame(shown), pd.DataFrame(numbers), (note,))
+    return Table(f"{SUMMARY}{setting.name}", title, pd.DataFrame(shown), pd.DataFrame(numbers), (note,))
+
+
+LIBRARIES = {"lightgbm": "LightGBM", "xgboost": "XGBoost"}
+
+
+def frontier(tables: Iterable[Table]) -> tuple[pd.DataFrame, dict[str, str]] | None:
+    """Return the summaries with protocol `strong`, and the libraries' names by setting, where times are known."""
+    found = {
+        table.name.removeprefix(SUMMARY): table.numbers
+        for table in tables
+        if table.name.startswith(SUMMARY) and "-strong" in table.name and "training" in table.numbers
+    }
+    found = {name: numbers for name, numbers in found.items() if numbers["training"].notna().any()}
+    learners = {name: LIBRARIES[name.split("-")[0]] for name in found if name.split("-")[0] in LIBRARIES}
+    if not learners:
+        return None
+    return pd.concat(found[name].assign(setting=name) for name in learners), learners
 
 
 def datasets_table(setting: Setting) -> Table:

@@ -267,9 +267,13 @@ def _auto(options: argparse.Namespace) -> int:
 
 
 def _budget(options: argparse.Namespace) -> int:
-    from paper import budget
+    from paper import budget, figures
 
-    return _asked(options, budget.all_tables, "totals of bins", "budget budget-synthetic budget-speed")
+    def write_figures(tables: list[Table], folder: Path) -> None:
+        if (found := budget.frontier(tables)) is not None:
+            figures.shared(*found).write(folder)
+
+    return _asked(options, budget.all_tables, "totals of bins", "budget budget-synthetic budget-speed", write_figures)
 
 
 def _asked(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -94,6 +95,52 @@ def heat_map(evidence: Evidence, number: int) -> Picture:
     figure.colorbar(image, ax=axes, label="reduction of the MSE, %", ticks=[0, 30, 60, 90])
     caption = f"Grid {number}: reduction of the MSE by k-means over quantile. ★: adjusted p < {ALPHA}."
     return Picture(f"grid-{number}", caption, figure)
+
+
+NATIVE_BINS = {"native-63": "63", "native": "255", "native-4095": "4,095"}
+SHARED_BINS = {"average-63": "63 on average", "average-255": "255 on average", "auto-bins": "auto"}
+
+
+def shared(methods: pd.DataFrame, learners: Mapping[str, str]) -> Picture:
+    """Draw error against training time: the library's own bins, and bins that columns share.
+
+    `methods` has the setting, the method, and for all datasets the means of both relative to native 255 bins.
+    """
+    base = pd.DataFrame({"setting": list(learners), "method": "native", "mean": 1.0, "training": 1.0})
+    methods = pd.concat([base, methods[methods["half"] == "all"]])
+    n = int(methods["datasets"].dropna().min())
+    with mpl.rc_context(STYLE):
+        figure, axes = _side_by_side(len(learners))
+        for axis, (setting, title) in zip(axes, learners.items(), strict=True):
+            rows = methods[methods["setting"] == setting].set_index("method")
+            for names, colour, label in (
+                (NATIVE_BINS, GREY, "the same limit for each column, its own cuts"),
+                (SHARED_BINS, GREEN, "shared by what the target needs (boostbins)"),
+            ):
+                known = rows.loc[[name for name in names if name in rows.index]].sort_values("training")
+                change = 100 * (known["mean"] - 1)
+                axis.plot(known["training"], change, "o-", color=colour, label=label)
+                for name, x, y in zip(known.index, known["training"], change, strict=True):
+                    axis.annotate(names[name], (x, y), (4, 5), textcoords="offset points", color=colour)
+            axis.axhline(0, color=GREY, linewidth=0.5, zorder=0)
+            axis.set_xscale("log", base=2)
+            axis.set_xticks([0.5, 1, 2, 4], ["0.5", "1", "2", "4"])
+            axis.minorticks_off()
+            axis.set_xlabel("training time, 255 bins = 1")
+            axis.set_title(title)
+        axes[0].set_ylabel("change of the test error, %")
+        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2, frameon=False)
+    caption = (
+        f"Test error and training time with the library's own bins and with bins that columns share, relative to 255 "
+        f"of its own: geometric means over {n} datasets. Lower left is better."
+    )
+    return Picture("budget-frontier", caption, figure)
+
+
+def _side_by_side(n: int) -> tuple[Figure, list[Any]]:
+    """Return a figure with axes side by side, which share the one that goes up."""
+    figure = Figure(figsize=(4.2 * n, 3.2), layout="constrained")
+    return figure, list(np.atleast_1d(figure.subplots(1, n, sharey=True)))
 
 
 def frontier(methods: pd.DataFrame) -> Picture:

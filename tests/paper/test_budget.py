@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from paper import budget
+from paper import budget, figures
 from paper.budget import BARS, CELL_BARS, HALVES, NAMES, Setting
 from paper.claims import FAIL, NOT_RUN, PASS
 from paper.datasets import BY_KEY, TASKS
@@ -168,7 +168,7 @@ def test_tables_show_both_halves_apart():
     errors = {"native": 1.0, "average-63": {"": 1.01, NYC: 0.5}, "auto-bins": 1.0}
     evidence = Evidence(rows_of(errors, seconds={"average-63": 0.8}, bins={"average-63": 63.0}))
     tables = {table.name: table for table in budget.all_tables(evidence)}
-    name = "budget-lightgbm-strong-25000rows"
+    name = "budget-summary-lightgbm-strong-25000rows"
     assert list(tables) == ["budget-bars", name, "budget-datasets-lightgbm-strong-25000rows"]
     assert set(tables["budget-bars"].shown.iloc[:, 2]) == {f"**{PASS}**", f"**{FAIL}**", NOT_RUN}
     numbers = tables[name].numbers.set_index(["half", "method"])
@@ -182,6 +182,26 @@ def test_tables_show_both_halves_apart():
     assert {BY_KEY[key].title for key in BY_KEY if BY_KEY[key].used} == set(datasets["dataset"])
     for table in tables.values():
         assert "nan" not in table.markdown().lower()
+
+
+def test_error_is_drawn_against_training_time(tmp_path):
+    errors = {"native": 1.0, "native-63": 1.04, "average-63": 1.01, "auto-bins": 0.99}
+    times = {"native-63": 0.8, "average-63": 0.8, "auto-bins": 0.9}
+    rows = [rows_of(errors, seconds=times, learner=learner) for learner in ("lightgbm", "xgboost")]
+    methods, learners = budget.frontier(budget.all_tables(Evidence(pd.concat(rows))))
+    assert list(learners.values()) == ["LightGBM", "XGBoost"]
+    picture = figures.shared(methods, learners)
+    axes = picture.figure.axes
+    assert [axis.get_title() for axis in axes] == list(learners.values())
+    for axis in axes:
+        native, shared = (line for line in axis.get_lines() if len(line.get_xdata()) == 2 and line.get_marker() == "o")
+        assert native.get_xdata() == pytest.approx([0.8, 1.0])
+        assert native.get_ydata() == pytest.approx([4.0, 0.0], abs=0.1)
+        assert shared.get_xdata() == pytest.approx([0.8, 0.9])
+        assert shared.get_ydata() == pytest.approx([1.0, -1.0], abs=0.1)
+    picture.write(tmp_path)
+    assert {path.suffix for path in tmp_path.iterdir()} == {".png", ".svg"}
+    assert budget.frontier(budget.all_tables(Evidence(rows_of(errors, run="")))) is None  # no times
 
 
 def test_the_experiments_in_small(folder):  # noqa: F811
@@ -203,7 +223,12 @@ def test_the_experiments_in_small(folder):  # noqa: F811
     assert len(shown.stdout.splitlines()) == n_bars + 1
     assert all(line.startswith(NOT_RUN) for line in shown.stdout.splitlines()[:-1])  # of so little, nothing follows
     names = {path.stem for path in (folder / "out" / "tables").glob("*.md")}
-    assert {"budget-bars", "budget-lightgbm-smoke-1000rows", "budget-grid-8-xgboost-smoke", "budget-speed"} <= names
+    assert {
+        "budget-bars",
+        "budget-summary-lightgbm-smoke-1000rows",
+        "budget-grid-8-xgboost-smoke",
+        "budget-speed",
+    } <= names
     text = paper("budget", "--results", results, "--markdown").stdout
     assert "| auto-bins " in text
     assert "nan" not in text.lower()
