@@ -54,6 +54,11 @@ def map_threads(function: Callable[[int], T], items: Iterable[int], n_threads: i
         return list(pool.map(function, todo))
 
 
+def spare_threads(n_items: int, n_threads: int | None) -> int:
+    """Return how many threads there are for each of some items that are worked on in threads."""
+    return max(checked_threads(n_threads) // max(n_items, 1), 1)
+
+
 def map_ordered(function: Callable[[S], T], items: Iterable[S], n_threads: int) -> Iterator[T]:
     """Yield `function` of all items, in their order; `n_threads` are made, or held, at a time."""
     with _pool(n_threads) as pool:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from boostbins._threads import WORTH_THREADS, Progress, checked_threads, map_threads
+from boostbins._threads import WORTH_THREADS, Progress, checked_threads, map_threads, spare_threads
 from boostbins.bins import Bins
 from boostbins.methods import (
     DEFAULT_BINS,
@@ -388,11 +388,13 @@ def fit_table(
     """
     sums_of = target if may_look_at_target(method) else None
 
-    def summary_of(i: int) -> ColumnSummary:
-        return summarize_column(table, i, weight, sums_of, max_cells=None if exact else cells_for(budgets[i]))
-
     threads = checked_threads(n_threads)
     threads = threads if table.n_rows >= WORTH_THREADS else 1
+    of_column = spare_threads(len(table), threads)
+
+    def summary_of(i: int) -> ColumnSummary:
+        max_cells = None if exact else cells_for(budgets[i])
+        return summarize_column(table, i, weight, sums_of, max_cells=max_cells, n_threads=of_column)
 
     def rows() -> RowSample | None:
         return None if target is None else RowSample.of(table, weight, target)

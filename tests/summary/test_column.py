@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boostbins import ColumnSummary
+from boostbins.summary import column
 from boostbins.summary.column import MAX_CELLS, GrowingSummary
 from tests import naive
 from tests.conftest import columns, distributions, skewed
@@ -428,3 +429,13 @@ def test_zeros_and_missing_values_that_come_late_count_as_any_other(weighted):
         assert summary.special_weights == exact.special_weights
         assert summary.count == np.isfinite(whole).sum()
         assert summary == growing.summary()
+
+
+@pytest.mark.parametrize("n_threads", [2, 3])
+def test_one_long_column_is_the_same_in_threads(n_threads, monkeypatch):
+    monkeypatch.setattr(column, "_WORTH_A_THREAD", 50_000)
+    x = np.concatenate([skewed(300_000), [np.nan, np.inf, 0.0]])
+    assert ColumnSummary.of_checked(x, None, None, MAX_CELLS, n_threads) == ColumnSummary(x)
+    weight = np.random.default_rng(0).random(len(x))
+    weighted = ColumnSummary.of_checked(x, weight, None, MAX_CELLS, n_threads)
+    assert weighted.to_bytes() == ColumnSummary(x, weight).to_bytes()  # in one part: sums do not hang on the threads

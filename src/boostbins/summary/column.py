@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import struct
 import zlib
+from functools import reduce
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from boostbins import _core
-from boostbins._threads import cached_property
+from boostbins._threads import cached_property, map_threads
 from boostbins.sources.values import (
     Floats,
     Targets,
@@ -29,6 +30,7 @@ MAX_CELLS = 32_768
 _UNBOUNDED = 2**60  # no column has as many rows
 _SORTED_ROWS = 4 * MAX_CELLS  # up to here sorting beats the guided pass
 _ROWS_AT_ONCE = 2**31  # the kernel counts in 32 bits
+_WORTH_A_THREAD = 1_000_000  # rows of a column
 
 _MAGIC = b"boostbins summary"
 _VERSION = 2
@@ -144,10 +146,15 @@ class ColumnSummary:
 
     @classmethod
     def of_checked(
-        cls, column: NDArray[Any], weight: Floats | None, target: Targets | None, max_cells: int | None
+        cls,
+        column: NDArray[Any],
+        weight: Floats | None,
+        target: Targets | None,
+        max_cells: int | None,
+        n_threads: int = 1,
     ) -> ColumnSummary:
         """Return the summary of what `numeric_column`, `checked_weight` and `checked_target` have seen."""
-        state = _summarized(column, weight, target, max_cells or _UNBOUNDED)
+        state = _summarized(column, weight, target, max_cells or _UNBOUNDED, n_threads)
         return cls._of(state, max_cells, _range_of_uncounted(column, weight))
 
     @classmethod
@@ -461,29 +468,34 @@ def _range_of_uncounted(values: NDArray[Any], weights: Floats | None) -> Range:
     return _NOTHING if weights is None or weights.all() else Range.of(values[weights == 0])
 
 
-def _summarized(values: NDArray[Any], weights: Floats | None, targets: Targets | None, max_cells: int) -> _core.State:
+def _summarized(
+    values: NDArray[Any], weights: Floats | None, targets: Targets | None, max_cells: int, n_threads: int = 1
+) -> _core.State:
     values, weights, targets = _counted(values, weights, targets)
-    if len(values) <= _SORTED_ROWS or max_cells == _UNBOUNDED:
+    n = len(values)
+    if n <= _SORTED_ROWS or max_cells == _UNBOUNDED:
         values = _as_floats(values)
         if weights is None and targets is None:
             return _core.summarize(np.sort(values), None, None, None, None, max_cells)
         order = np.argsort(values)
         return _core.summarize(values[order], weights, targets, None, order, max_cells)
-    state = None
-    for start in range(0, len(values), _ROWS_AT_ONCE):
-        rows = slice(start, start + _ROWS_AT_ONCE)
-        part = values[rows]
-        more = _core.summarize(
-            part,
+    n_parts = -(-n // _ROWS_AT_ONCE)
+    if weights is None and targets is None:  # sums of others are rounded, and must not depend on the threads
+        n_parts = max(n_parts, min(n_threads, n // _WORTH_A_THREAD))
+    step = -(-n // n_parts)
+
+    def summarized(part: int) -> _core.State:
+        rows = slice(part * step, (part + 1) * step)
+        return _core.summarize(
+            values[rows],
             None if weights is None else weights[rows],
             None if targets is None else targets[rows],
-            _guide(part),
+            _guide(values[rows]),
             None,
             max_cells,
         )
-        state = more if state is None else _core.merge(state, more, max_cells)
-    assert state is not None
-    return state
+
+    return reduce(lambda a, b: _core.merge(a, b, max_cells), map_threads(summarized, range(n_parts), n_threads))
 
 
 def _guide(values: NDArray[Any]) -> Floats:

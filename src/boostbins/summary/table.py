@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from boostbins._atomic import atomic_write
-from boostbins._threads import WORTH_THREADS, Progress, checked_threads, map_threads
+from boostbins._threads import WORTH_THREADS, Progress, checked_threads, map_threads, spare_threads
 from boostbins.sources.stream import Batch, column_in, joined, numbers_in, table_of
 from boostbins.sources.table import DATE, SPAN, Column, SparseColumn, Table
 from boostbins.sources.values import Floats, Targets, checked_target, checked_weight, numbered_classes
@@ -241,8 +241,11 @@ def summarize_table(
     n_threads: int | None = None,
 ) -> TableSummary:
     """Return the summary of a table; weights and targets are checked already."""
+    of_column = spare_threads(len(table), n_threads)
     columns = map_threads(
-        lambda i: summarize_column(table, i, weight, target, max_cells=max_cells), range(len(table)), n_threads
+        lambda i: summarize_column(table, i, weight, target, max_cells=max_cells, n_threads=of_column),
+        range(len(table)),
+        n_threads,
     )
     rows = None if target is None else RowSample.of(table, weight, target)
     return TableSummary(columns, table.names, table.units, rows)
@@ -255,13 +258,14 @@ def summarize_column(
     target: Targets | None = None,
     *,
     max_cells: int | None = MAX_CELLS,
+    n_threads: int = 1,
 ) -> ColumnSummary:
     """Return the summary of a table's column; weights and targets are checked already."""
     column = table.read(i)
     if isinstance(column, SparseColumn) and target is not None:
         column = column.dense()
     if not isinstance(column, SparseColumn):
-        return ColumnSummary.of_checked(column, weight, target, max_cells)
+        return ColumnSummary.of_checked(column, weight, target, max_cells, n_threads)
     stored_weight = None if weight is None else weight[column.rows]
     stored = ColumnSummary.of_checked(column.values, stored_weight, None, max_cells)
     if weight is None:
