@@ -133,7 +133,7 @@ def pilot(codes, targets, weights, n_trees, n_leaves, rate, least_weight):
     """The columns of the splits of boosted trees, their gains with ever fewer cuts, what is left of the targets.
 
     Each tree splits the leaf that gains most, and each leaf where it gains most, the first of equals: by columns, and
-    in each by turns from both ends. Sums are in the same order.
+    in each by turns from both ends. Sums are in the same order: of rows as the splits so far have parted them.
     """
     n_columns, n_rows = codes.shape
     n_targets = targets.shape[1]
@@ -191,11 +191,11 @@ def pilot(codes, targets, weights, n_trees, n_leaves, rate, least_weight):
         for i in leaf if total[0] else ():
             left_over[i] = [r - share * (s / total[0]) for r, s in zip(left_over[i], total[1:], strict=True)]
 
-    splits = []
+    splits, rows = [], list(range(n_rows))
     if n_columns:
-        take_off(list(range(n_rows)), 1.0)
+        take_off(rows, 1.0)
     for _ in range(n_trees if n_columns else 0):
-        leaves = [list(range(n_rows))]
+        leaves, places = [rows], [0]
         found = [best_split(leaves[0])]
         while len(leaves) < n_leaves:
             at = max(range(len(leaves)), key=lambda i: found[i][0])
@@ -205,12 +205,14 @@ def pilot(codes, targets, weights, n_trees, n_leaves, rate, least_weight):
             splits.append((column, with_fewer_cuts(leaves[at], column)))
             parts = [[i for i in leaves[at] if (codes[column, i] > code) == is_right] for is_right in (False, True)]
             leaves[at], found[at] = parts[0], best_split(parts[0])
+            places.insert(places.index(at) + 1, len(leaves))
             leaves.append(parts[1])
             found.append(best_split(parts[1]))
         for leaf in leaves:
             take_off(leaf, rate)
         if len(leaves) == 1:
             break
+        rows = [row for place in places for row in leaves[place]]
     return [column for column, _ in splits], [gains for _, gains in splits], left_over
 
 

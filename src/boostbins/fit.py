@@ -329,9 +329,8 @@ def _shared(
             raise ValueError('total_bins="auto" needs a target, for which bins are enough: give y, or a number')
         return shared_bins(total, most, needs_by_spread(summaries), "spread")
     pilot = needs_by_target(rows, most, judged=total == "auto")
-    most = [min(useful, pilot.supported) for useful in most]
     if total == "auto":
-        few = allocate_bins(coarse_bins(len(most)), most, pilot.needs)
+        few = allocate_bins(coarse_bins(len(most)), pilot.most, pilot.needs)
 
         def codes(i: int) -> Codes:
             values = pilot.sample.values[i]
@@ -339,7 +338,7 @@ def _shared(
             return np.where(np.isnan(values), len(cuts) + 1, np.searchsorted(cuts, values)).astype(np.uint16)
 
         total = enough_bins(pilot, np.array(map_threads(codes, range(len(most)), n_threads)))
-    return shared_bins(total, most, pilot.needs, "target")
+    return shared_bins(total, pilot.most, pilot.needs, "target")
 
 
 def of_target(method: Any, total: Total) -> OfTarget:

@@ -92,7 +92,8 @@ def test_auto_sees_the_target_of_training_rows_only(library, task, monkeypatch):
 def test_by_default_all_but_hybrid_are_compared():
     X = np.random.default_rng(0).lognormal(0, 2, (200, 2))
     result = compare(X, X[:, 0], "sklearn", max_bins=15, splits=2, params={"max_iter": 2})
-    assert list(result.table["method"]) == ["native", "auto", "kmeans", "optimal", "quantile", "uniform", "shared"]
+    usual = ["auto", "kmeans", "optimal", "quantile", "uniform", "shared", "auto-bins"]
+    assert list(result.table["method"]) == ["native", *usual]
 
 
 def test_shared_bins_are_those_of_as_many_on_average():
@@ -110,8 +111,13 @@ def test_shared_bins_are_those_of_as_many_on_average():
         np.column_stack(list(X.values())), y
     )
     assert model.bins_.n_bins[0] > 40
-    with pytest.raises(ValueError, match="or 'shared'"):
+    with pytest.raises(ValueError, match="or 'auto-bins'"):
         compare(X, y, "lightgbm", ["share"])
+    enough = compare(X, y, "lightgbm", ["auto-bins"], 31, splits=4, params={"n_estimators": 30})
+    assert enough.best == ("auto-bins", 31)
+    assert enough.snippet.endswith("LGBMRegressor(bin_method=\"kmeans\", total_bins='auto', n_estimators=30)")
+    with pytest.raises(ValueError, match="params must not hold 'total_bins': the method 'auto-bins' is"):
+        compare(X, y, "lightgbm", ["shared"], params={"total_bins": 900})
     with pytest.raises(ValueError, match="params must not hold 'average_bins': it is set by max_bins"):
         compare(X, y, "lightgbm", ["shared"], params={"average_bins": 9})
 

@@ -42,7 +42,8 @@ def run_demo(options: argparse.Namespace, screen: Screen) -> int:
     )
     found = report(X, y, target="cost", title=title)
     with screen.progress("training") as progress:
-        result = compare(X, y, trainer.module, ["auto", "kmeans", "quantile", "shared"], title=title, progress=progress)
+        methods = ["auto", "kmeans", "quantile", "shared", "auto-bins"]
+        result = compare(X, y, trainer.module, methods, title=title, progress=progress)
     page(comparison=result.to_dict(), report=found.to_dict(), path=options.html)
     _show_costs(found, screen)
     _show_comparison(result, screen)

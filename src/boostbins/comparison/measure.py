@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Task: TypeAlias = Literal["auto", "regression", "classification"]
 
-COMPARED = (*(name for name in METHODS if name != "hybrid"), SHARED)
+COMPARED = (*(name for name in METHODS if name != "hybrid"), *SHARED)
 """What is compared by default: all but what is for use without a target, and k-means bins that columns share."""
 MIN_ROWS = 100
 MIN_OF_A_CLASS = 5
@@ -77,8 +77,9 @@ def compare(
         The first of these that is installed, if not given.
     methods : sequence of str or functions, or dict by name
         As for `fit_bins`; all but "hybrid", if not given. "shared" is k-means with `max_bins` per column on average,
-        shared by what the target needs (``average_bins``). The library's own bins are always there, as "native". What
-        looks at the target, as "auto" and "shared" do, sees that of the training rows only.
+        shared by what the target needs (``average_bins``), "auto-bins" with as many as are enough, whatever `max_bins`
+        (``total_bins="auto"``). The library's own bins are always there, as "native". What looks at the target, as
+        "auto" and these two do, sees that of the training rows only.
     max_bins : int or sequence of int
     task : "auto", "regression" or "classification"
         By itself, text, two values and at most ten whole numbers are classes.
@@ -108,10 +109,10 @@ def compare(
     """
     trainer = chosen_trainer(library)
     budgets = _checked_budgets(max_bins)
-    asked = named_methods(methods, also=(SHARED,))
+    asked = named_methods(methods, also=tuple(SHARED))
     named = {NATIVE: None, **{name: method for name, method in asked.items() if name != NATIVE}}
     if len(named) == 1:
-        raise ValueError(f"methods must name one at least, of {', '.join(map(repr, [*METHODS, SHARED]))}")
+        raise ValueError(f"methods must name one at least, of {', '.join(map(repr, [*METHODS, *SHARED]))}")
     _check_whole(splits, 2, "splits")
     _check_whole(random_state, 0, "random_state")
     if max_rows is not None:

@@ -12,14 +12,17 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-SHARED = "shared"
-"""k-means bins, as many in all as `max_bins` for each column, which the columns share by what the target needs."""
+SHARED: dict[str, Callable[[int], dict[str, Any]]] = {
+    "shared": lambda max_bins: {"average_bins": max_bins},
+    "auto-bins": lambda max_bins: {"total_bins": "auto"},
+}
+"""k-means bins that columns share by what the target needs: `max_bins` on average; as many as are enough."""
 
 _SET_ELSEWHERE = {
     "bin_method": "it is set by methods",
     "bin_cache": "each fit finds its own bins, and its time is measured",
-    "average_bins": f"it is set by max_bins, for the method {SHARED!r}",
-    "total_bins": f"the methods are compared with as many bins; {SHARED!r} is max_bins per column on average",
+    "average_bins": "it is set by max_bins, for the method 'shared'",
+    "total_bins": "the method 'auto-bins' is total_bins=\"auto\", and 'shared' has max_bins per column on average",
     **dict.fromkeys(("max_bin", "max_bins", "border_count"), "it is set by max_bins"),
 }
 
@@ -42,9 +45,9 @@ class Trainer:
     one_thread: Mapping[str, int] = field(default_factory=lambda: {"n_jobs": 1})
 
     def binning(self, method: Any, max_bins: int) -> dict[str, Any]:
-        """Return the estimator's parameters for a method, `SHARED` or None, and a number of bins."""
-        if method == SHARED:
-            return {"bin_method": "kmeans", "average_bins": max_bins}
+        """Return the estimator's parameters for a method, one of `SHARED` or None, and a number of bins."""
+        if isinstance(method, str) and method in SHARED:
+            return {"bin_method": "kmeans", **SHARED[method](max_bins)}
         return {"bin_method": method, **self.budget(max_bins)}
 
     @property

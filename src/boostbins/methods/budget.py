@@ -107,7 +107,7 @@ class Pilot(NamedTuple):
     """What a pilot tells, and what it was of."""
 
     needs: Needs
-    supported: int  # how many bins of a column the target's rows can tell apart
+    most: list[int]  # how many bins each column can use, as far as the target's rows can tell them apart
     sample: RowSample  # the rows that it learns from, then some that it does not
     targets: Floats
     weights: Floats
@@ -250,7 +250,8 @@ def needs_by_target(sample: RowSample, most: Sequence[int], *, judged: bool = Fa
         sizes = codes.max(axis=1).astype(np.intp) + 1
     points = [_points(column, int(size), useful) for column, size, useful in zip(gains, sizes, most, strict=True)]
     needs = Needs(_in_sum_1(gains[:, 0]), np.array(points).reshape(n_columns, 2, -1))
-    return Pilot(needs, _supported(targets, weights, n_different), sample, targets, weights, learns, left)
+    supported = _supported(targets, weights, n_different)
+    return Pilot(needs, [min(n, supported) for n in most], sample, targets, weights, learns, left)
 
 
 def _points(gains: Floats, n_codes: int, useful: int) -> Floats:

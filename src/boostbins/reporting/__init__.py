@@ -33,7 +33,7 @@ __all__ = ["Report", "report"]
 COLORS = {
     "auto": "#b01e68", "hybrid": "#0e7c7b",
     "quantile": "#b3541e", "kmeans": "#1b6ca8", "optimal": "#3d7a37", "uniform": "#7a5195",
-    "shared": "#8a6a00",
+    "shared": "#8a6a00", "auto-bins": "#6b4e00",
 }  # fmt: skip
 _OTHER = "#555555"
 
@@ -369,8 +369,7 @@ def _with_shares(every: Sequence[ColumnFacts], rows: RowSample, budgets: Sequenc
     """Return the columns with how many bins each gets where all share them, at each number of them on average."""
     most = [useful_bins(MAX_SHARED_BINS, facts.distinct if facts.is_exact else None) for facts in every]
     pilot = needs_by_target(rows, most)
-    most = [min(useful, pilot.supported) for useful in most]
-    given = {n: shared_bins(n * len(every), most, pilot.needs, "target") for n in budgets}
+    given = {n: shared_bins(n * len(every), pilot.most, pilot.needs, "target") for n in budgets}
     return [replace(facts, shares={n: given[n][i] for n in budgets}) for i, facts in enumerate(every)]
 
 

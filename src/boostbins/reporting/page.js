@@ -1,6 +1,6 @@
 // Draws the comparison and the report. All that comes from the data goes in as text.
 
-const KNOWN = ["auto", "hybrid", "quantile", "kmeans", "optimal", "uniform", "shared"];
+const KNOWN = ["auto", "hybrid", "quantile", "kmeans", "optimal", "uniform", "shared", "auto-bins"];
 const PRINTED = {wide: 650, column: 420}; // widths of charts on paper, in pixels
 const FONT = {fontSize: "11px", fontFamily: "inherit"};
 const TIP = {fontSize: 12, lineHeight: 1.25, stroke: "var(--quiet)"};
