@@ -7,7 +7,7 @@ EDITABLE := $(wildcard $(VENV)/.editable)
 GROUPS := --group test --group browser --group docs --group paper --group lint
 FAST := not (slow or browser or spark or dask or paper)
 
-.PHONY: demo dev test check test-oldest peers fuzz lint bench docs paper sanitize clean
+.PHONY: demo dev test check test-oldest peers fuzz lint bench bench-check docs paper sanitize clean
 .DELETE_ON_ERROR:
 
 $(BIN)/python:
@@ -69,11 +69,15 @@ lint: $(VENV)/.installed  ## the linters
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 
-bench: $(VENV)/.installed  ## every figure of the README
+bench: $(VENV)/.installed  ## every figure of the README and of docs/figures.md
 	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/sizes.py
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/adapters.py
 	$(BIN)/python benchmarks/accuracy.py
+
+bench-check: $(VENV)/.installed  ## what has got slower since the ratios that were kept
+	$(BIN)/python benchmarks/sizes.py --check benchmarks/sizes.json
 
 docs: $(VENV)/.installed  ## the site, into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
