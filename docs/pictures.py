@@ -304,7 +304,22 @@ def cuts() -> Any:
     return found.plot("sensor").figure
 
 
-PICTURES: list[Callable[[], Any]] = [cuts, flow, rule, cells, merge, crowded, methods, auto, lloyd, float32]
+def budget() -> Any:
+    """What bins that columns share gain, and what they cost: from the results that paper/ keeps."""
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    import paper.budget
+    from paper import figures
+    from paper.cli import RESULTS
+    from paper.evidence import Evidence
+    from paper.store import Store
+
+    found = paper.budget.frontier(paper.budget.all_tables(Evidence(Store(RESULTS).frame())))
+    if found is None:
+        raise SystemExit("paper/results has no times of shared bins: python -m paper run budget --protocol strong")
+    return figures.shared(*found).figure
+
+
+PICTURES: list[Callable[[], Any]] = [budget, cuts, flow, rule, cells, merge, crowded, methods, auto, lloyd, float32]
 
 
 def main(folder: Path) -> None:

@@ -156,8 +156,10 @@ class Pilot {
             if (best->gain <= 0) break;
             splits_.push_back(coarsened(*best, shape.least_weight));
             Leaf right = part(*best);
-            find_split(*best, shape.least_weight);
-            find_split(right, shape.least_weight);
+            if (leaves.size() + 1 < shape.n_leaves) {
+                find_split(*best, shape.least_weight);
+                find_split(right, shape.least_weight);
+            }
             leaves.push_back(right);
         }
         for (const Leaf& leaf : leaves) take_off(leaf, shape.rate);
@@ -221,6 +223,7 @@ class Pilot {
     void each_cut(const Leaf& leaf, size_t c, const std::vector<double>& sums, double least_weight,
                   const Note& note) {
         const size_t width = known_targets ? known_targets + 1 : n_targets_ + 1, n_cuts = n_codes_[c] - 1;
+        if (n_cuts == 0) return;
         double* const histogram = histogram_.data();
         std::fill_n(histogram, (n_cuts + 1) * width, 0.0);
         const Code* codes = codes_of(c);
