@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from paper import budget, figures
+from paper import budget, cli, figures
 from paper.budget import BARS, CELL_BARS, HALVES, NAMES, Setting
 from paper.claims import FAIL, NOT_RUN, PASS
 from paper.datasets import BY_KEY, TASKS
 from paper.evidence import Evidence
 from paper.jobs import BUDGET_SETTINGS, label
-from paper.store import COLUMNS
+from paper.store import COLUMNS, Store
 from paper.synthetic import GRIDS, MISLEADING_GRID
 from tests.paper.test_run import folder, lines, paper  # noqa: F401
 
@@ -249,3 +249,13 @@ def test_what_is_done_can_be_run_anew(folder):  # noqa: F811
     assert len(after) == 2 * len(before)
     assert {row["key"] for row in after} == {row["key"] for row in before}
     assert len({row["run"] for row in after}) == 2
+
+
+def test_the_readme_has_what_the_kept_results_give_of_totals():
+    readme = (cli.RESULTS.parent / "README.md").read_text(encoding="utf-8")
+    tables = list(budget.all_tables(Evidence(Store(cli.RESULTS).frame())))
+    assert "budget-summary-lightgbm-strong-25000rows" in {table.name for table in tables}
+    for table in tables:
+        if "-datasets-" not in table.name:
+            shown = table.markdown().strip()
+            assert shown in readme, "python -m paper budget --markdown prints the tables anew"

@@ -13,7 +13,8 @@ from boostbins import METHODS, __version__
 from boostbins.cli.bins import run_encode, run_fit, run_show, run_summarize
 from boostbins.cli.compare import run_compare, run_demo, run_report
 from boostbins.cli.console import Screen, visible
-from boostbins.comparison.trainers import TRAINERS
+from boostbins.comparison.trainers import SHARED, TRAINERS
+from boostbins.sources.request import meant
 from boostbins.summary.column import MAX_CELLS
 
 DEBUG = "BOOSTBINS_DEBUG"  # set to anything, errors come with their traceback
@@ -92,6 +93,13 @@ def _parameter(text: str) -> tuple[str, Any]:
 class _Parser(argparse.ArgumentParser):
     """A parser that says what is wrong in one line."""
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Refuse what is not among the choices, with the nearest one."""
+        choices = [] if action.choices is None else list(action.choices)
+        if choices and value not in choices:
+            listed = ", ".join(map(repr, choices))
+            raise argparse.ArgumentError(action, f"must be one of {listed}, got {value!r}{meant(value, choices)}")
+
     def error(self, message: str) -> NoReturn:
         """End with the message, and where to read on."""
         self.exit(2, f"boostbins: {visible(message)} ({self.prog} --help tells more)\n")
@@ -140,7 +148,7 @@ def _parser() -> argparse.ArgumentParser:
     comparing.add_argument("--target", required=True, metavar="COLUMN", help="what is to be predicted")
     comparing.add_argument("--library", choices=libraries, help="default: the first that is installed")
     comparing.add_argument(
-        "--methods", type=_names, metavar="A,B", help=f"of {methods}, shared; default: all but hybrid"
+        "--methods", type=_names, metavar="A,B", help=f"of {methods}, {', '.join(SHARED)}; default: all but hybrid"
     )
     comparing.add_argument("--max-bins", type=_budgets, default=[255, 63], metavar="N,N", help="default: 255,63")
     comparing.add_argument("--task", choices=["auto", "regression", "classification"], default="auto")

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from boostbins.methods.choice import Choice, Chosen, chosen
 from boostbins.methods.density import hybrid
 from boostbins.methods.unsupervised import distinct, kmeans, midpoints, optimal, quantile, uniform
+from boostbins.sources.request import meant
 from boostbins.sources.values import Floats, real_numbers
 from boostbins.summary.column import ColumnSummary
 
@@ -59,8 +60,9 @@ def method_named(method: str | Method, argument: str = "method", also: str = "")
     if isinstance(method, str) and method in METHODS:
         return METHODS[method]
     names = ", ".join(map(repr, METHODS))
+    hint = meant(method, list(METHODS)) if isinstance(method, str) else ""
     raise ValueError(
-        f"{argument} must be one of {names} or a function (summary, max_bins) -> cuts{also}, got {method!r}"
+        f"{argument} must be one of {names} or a function (summary, max_bins) -> cuts{also}, got {method!r}{hint}"
     )
 
 

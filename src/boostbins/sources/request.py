@@ -94,9 +94,18 @@ def nearest(name: str, names: Sequence[str]) -> str:
     >>> nearest("prize", ["rooms", "price"]), nearest("y", ["rooms"])
     (": did you mean 'price'?", "; there are 'rooms'")
     """
+    return meant(name, names) or f"; there are {listed([repr(n) for n in names])}"
+
+
+def meant(name: str, names: Sequence[str]) -> str:
+    """Return what was meant, as the end of a sentence; nothing, if no name is near.
+
+    >>> meant("k-means", ["kmeans", "quantile"]), meant("best", ["kmeans"])
+    (": did you mean 'kmeans'?", '')
+    """
     small = {other.lower(): other for other in names}
     found = difflib.get_close_matches(name.lower(), small, 1, 0.5)
-    return f": did you mean {small[found[0]]!r}?" if found else f"; there are {listed([repr(n) for n in names])}"
+    return f": did you mean {small[found[0]]!r}?" if found else ""
 
 
 def listed(names: Sequence[str]) -> str:
