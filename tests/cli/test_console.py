@@ -247,7 +247,7 @@ def interrupted(arguments, cwd, after):
 
 def test_ctrl_c_ends_it_cleanly(folder):
     long = ["compare", "data.csv", "--target", "price", "--library", "sklearn", "--splits", "500"]
-    code, seen = interrupted([*long, "--html", "page.html"], folder, lambda seen: re.search(r"\b[1-9]/7000", seen))
+    code, seen = interrupted([*long, "--html", "page.html"], folder, lambda seen: re.search(r"\b[1-9]/8000", seen))
     assert code == 130
     assert "boostbins: stopped" in seen
     assert "Traceback" not in seen
