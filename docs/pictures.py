@@ -313,7 +313,8 @@ def budget() -> Any:
     from paper.evidence import Evidence
     from paper.store import Store
 
-    found = paper.budget.frontier(paper.budget.all_tables(Evidence(Store(RESULTS).frame())))
+    store = Store(RESULTS)
+    found = paper.budget.frontier(paper.budget.all_tables(Evidence(store.frame(), store.before())))
     if found is None:
         raise SystemExit("paper/results has no times of shared bins: python -m paper run budget --protocol strong")
     return figures.shared(*found).figure

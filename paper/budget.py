@@ -49,6 +49,8 @@ class Setting:
     max_rows: int
     rows: pd.DataFrame
     """As the store gives them, with dataset and label."""
+    before: pd.DataFrame | None = None
+    """Likewise, of jobs that were run again."""
 
     @property
     def name(self) -> str:
@@ -82,7 +84,7 @@ class Setting:
 
         Medians over the splits that both were timed on in one run, and how many these are.
         """
-        return seconds(self.rows, method)
+        return seconds(pd.concat([self.rows.head(0) if self.before is None else self.before, self.rows]), method)
 
     def bins(self, method: str) -> pd.Series:
         """Return the average number of bins per column on each dataset."""
@@ -93,9 +95,9 @@ class Setting:
 def seconds(rows: pd.DataFrame, method: str) -> pd.DataFrame:
     """Return how long a method takes on the data of some rows, relative to native 255 bins in the same run."""
     parts = ["bin_seconds", "train_seconds"]
-    mine, base = (rows[rows["label"] == name].set_index(["data", "seed"])[[*parts, "run"]] for name in (method, NATIVE))
+    rows = rows[rows["run"].fillna("").ne("")]
+    mine, base = (rows[rows["label"] == name].set_index(["data", "seed", "run"])[parts] for name in (method, NATIVE))
     both = mine.join(base.add_suffix("_base"), how="inner")
-    both = both[(both["run"] == both["run_base"]) & both["run"].fillna("").ne("")]
     whole, whole_base = (both[[part + end for part in parts]].sum(axis=1) for end in ("", "_base"))
     apart = both["bin_seconds"].notna()  # else it is not known
     ratios = pd.DataFrame(
@@ -110,14 +112,14 @@ def seconds(rows: pd.DataFrame, method: str) -> pd.DataFrame:
 
 def settings(evidence: Evidence) -> list[Setting]:
     """Return all settings in which columns shared a total of bins."""
-    rows = evidence.compared_budgets
+    rows, before = evidence.compared_budgets, evidence.compared_before
     tried = rows[rows["method"].isin(list(BUDGETS))]
     keys = ["learner", "protocol", "max_rows"]
     found = []
     for key in sorted(set(tried[keys].itertuples(index=False, name=None))):
         part = rows[(rows[keys] == list(key)).all(axis=1)]
         if NATIVE in set(part["label"]):
-            found.append(Setting(*key, part))
+            found.append(Setting(*key, part, before[(before[keys] == list(key)).all(axis=1)]))
     return found
 
 

@@ -287,7 +287,7 @@ def _asked(
     from paper.evidence import Evidence
 
     store = _existing(options)
-    tables = list(tables_of(Evidence(store.frame(options.older))))
+    tables = list(tables_of(Evidence(store.frame(options.older), store.before())))
     if not tables:
         older = f" with today's cuts ({store.n_older:,} are of older ones: see --older)" if store.n_older else ""
         print(f"{store.folder} has no results of {what}{older} yet: `python -m paper run {experiments}`")

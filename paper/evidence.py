@@ -60,6 +60,8 @@ class Evidence:
 
     rows: pd.DataFrame
     """Of the store, as `Store.frame` gives them."""
+    before: pd.DataFrame | None = None
+    """Of jobs that were run again, as `Store.before` gives them."""
 
     @cached_property
     def failures(self) -> pd.DataFrame:
@@ -163,10 +165,13 @@ class Evidence:
 
         In suite order, with dataset, track and label.
         """
-        rows = self._good[self._good["kind"] == "real"]
-        rows = _labelled(rows.assign(track=rows["data"].str.split("/").str[0], dataset=rows["data"]))
-        compared = {label(*setting) for settings in SETTINGS_OF_BUDGETS.values() for setting in settings}
-        return in_suite_order(rows[rows["label"].isin(compared)])
+        return _compared(self._good)
+
+    @cached_property
+    def compared_before(self) -> pd.DataFrame:
+        """Return the same of jobs that were run again: for their times, which are of other runs."""
+        rows = self._good.head(0) if self.before is None else self.before
+        return _compared(rows[rows["error"] == ""])
 
     @cached_property
     def speed(self) -> pd.DataFrame:
@@ -244,6 +249,13 @@ class Evidence:
     def partial(self) -> frozenset[str]:
         """Return the datasets of which our data has fewer rows than the suite."""
         return frozenset(key for key, rows in self.descriptions["rows"].items() if rows < BY_KEY[str(key)].rows)
+
+
+def _compared(rows: pd.DataFrame) -> pd.DataFrame:
+    rows = rows[rows["kind"] == "real"]
+    rows = _labelled(rows.assign(track=rows["data"].str.split("/").str[0], dataset=rows["data"]))
+    compared = {label(*setting) for settings in SETTINGS_OF_BUDGETS.values() for setting in settings}
+    return in_suite_order(rows[rows["label"].isin(compared)])
 
 
 def _labelled(rows: pd.DataFrame) -> pd.DataFrame:

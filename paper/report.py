@@ -39,7 +39,7 @@ SECTIONS = (
 
 def write(store: Store, folder: Path, older: bool = False) -> Path:
     """Write tables, figures and the page; return the page's path. `older` is as for `Store.frame`."""
-    evidence = Evidence(store.frame(older))
+    evidence = Evidence(store.frame(older), store.before())
     tables = [claims.table(evidence), *auto.all_tables(evidence), *budget.all_tables(evidence)]
     tables += tqdm(all_tables(evidence), desc="tables", leave=False, disable=None)
     pictures = [figures.frontier(table.numbers) for table in tables if table.name == auto.FRONTIER]

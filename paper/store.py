@@ -55,6 +55,7 @@ class _File:
     inode: int
     end: int = 0
     rows: dict[str, Row] = field(default_factory=dict)
+    before: list[Row] = field(default_factory=list)  # of jobs that were run again
     broken: int = 0
 
 
@@ -88,8 +89,12 @@ class Store:
         rows = self.rows().values()
         kept = [row for row in rows if is_older(row)] if older else []
         kept += [row for row in rows if not is_older(row)]
-        frame = pd.DataFrame(kept, columns=COLUMNS, dtype=str).drop_duplicates(JOB, keep="last", ignore_index=True)
-        return frame.assign(**{name: pd.to_numeric(frame[name]) for name in NUMBERS})
+        return _framed(kept).drop_duplicates(JOB, keep="last", ignore_index=True)
+
+    def before(self) -> pd.DataFrame:
+        """Return the rows of jobs that were run again, without their newest ones: their times are of other runs."""
+        self.rows()
+        return _framed([row for file in self._files.values() for row in file.before])
 
     @property
     def n_older(self) -> int:
@@ -196,6 +201,8 @@ class Store:
             if row is None:
                 state.broken += 1
             else:
+                if row["key"] in state.rows:
+                    state.before.append(state.rows[row["key"]])
                 state.rows[row["key"]] = row
         state.end += data.rfind(b"\n") + 1
         self._files[path] = state
@@ -221,6 +228,11 @@ def read_environments(folder: Path) -> dict[str, dict[str, str]]:
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def _framed(rows: list[Row]) -> pd.DataFrame:
+    frame = pd.DataFrame(rows, columns=COLUMNS, dtype=str)
+    return frame.assign(**{name: pd.to_numeric(frame[name]) for name in NUMBERS})
 
 
 def is_older(row: Row) -> bool:

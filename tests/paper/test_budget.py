@@ -253,7 +253,8 @@ def test_what_is_done_can_be_run_anew(folder):  # noqa: F811
 
 def test_the_readme_has_what_the_kept_results_give_of_totals():
     readme = (cli.RESULTS.parent / "README.md").read_text(encoding="utf-8")
-    tables = list(budget.all_tables(Evidence(Store(cli.RESULTS).frame())))
+    store = Store(cli.RESULTS)
+    tables = list(budget.all_tables(Evidence(store.frame(), store.before())))
     assert "budget-summary-lightgbm-strong-25000rows" in {table.name for table in tables}
     for table in tables:
         if "-datasets-" not in table.name:
