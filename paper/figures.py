@@ -121,10 +121,16 @@ def shared(methods: pd.DataFrame, learners: Mapping[str, str]) -> Picture:
                 change = 100 * (known["mean"] - 1)
                 axis.plot(known["training"], change, "o-", color=colour, label=label)
                 for name, x, y in zip(known.index, known["training"], change, strict=True):
-                    axis.annotate(names[name], (x, y), (4, 5), textcoords="offset points", color=colour)
+                    is_left = names is SHARED_BINS and x < 1
+                    place = {
+                        "xytext": (-7 if is_left else 7, -3 if names is SHARED_BINS else 3),
+                        "ha": "right" if is_left else "left",
+                    }
+                    axis.annotate(names[name], (x, y), textcoords="offset points", color=colour, **place)
             axis.axhline(0, color=GREY, linewidth=0.5, zorder=0)
             axis.set_xscale("log", base=2)
             axis.set_xticks([0.5, 1, 2, 4], ["0.5", "1", "2", "4"])
+            axis.set_xlim(0.3, 5.6)
             axis.minorticks_off()
             axis.set_xlabel("training time, 255 bins = 1")
             axis.set_title(title)
