@@ -197,8 +197,9 @@ def shared_bins(total: int, most: Sequence[int], needs: Needs, by: Literal["targ
 def needs_in_proportion(values: Sequence[float] | Floats) -> Needs:
     """Return what bins gain where a column loses value**3 / B**2 with B bins: they go in proportion to the values."""
     values = np.array(values, np.float64)
-    logarithms = np.log(values, out=np.full(len(values), _NO_NEED), where=values > 0)
-    return Needs(_in_sum_1(values), np.stack([np.zeros(len(values)), _SMOOTH * logarithms], axis=1)[:, :, None])
+    gains = _SMOOTH * np.log(values, out=np.full(len(values), -_LARGEST_GAIN), where=values > 0)
+    gains = np.clip(gains, _NO_NEED, -_NO_NEED)  # so that those of the least and the greatest are found
+    return Needs(_in_sum_1(values), np.stack([np.zeros(len(values)), gains], axis=1)[:, :, None])
 
 
 def needs_by_spread(summaries: Sequence[ColumnSummary]) -> Needs:
