@@ -1,6 +1,7 @@
 // A column of any numeric type and stride, read as blocks of doubles.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -56,5 +57,15 @@ struct Column {
         return buffer;
     }
 };
+
+// Calls visit(x, begin, n) for each block of a column, as doubles.
+template <class Visit>
+void each_block(const Column& column, Visit visit) {
+    double buffer[kBlock];
+    for (size_t begin = 0; begin < column.size; begin += kBlock) {
+        const size_t n = std::min(kBlock, column.size - begin);
+        visit(column.read(begin, n, buffer), begin, n);
+    }
+}
 
 }  // namespace boostbins

@@ -30,10 +30,7 @@ class Encoder {
 
     template <class Code>
     void encode(const Column& column, Code* out, std::ptrdiff_t out_stride) const {
-        double buffer[kBlock];
-        for (size_t begin = 0; begin < column.size; begin += kBlock) {
-            const size_t n = std::min(kBlock, column.size - begin);
-            const double* x = column.read(begin, n, buffer);
+        each_block(column, [&](const double* x, size_t begin, size_t n) {
             Code* to = out + out_stride * static_cast<std::ptrdiff_t>(begin);
             if (crowd_ <= 1)
                 encode_block<1>(x, n, to, out_stride);
@@ -41,7 +38,7 @@ class Encoder {
                 encode_block<kMaxSteps>(x, n, to, out_stride);
             else
                 encode_block<0>(x, n, to, out_stride);
-        }
+        });
     }
 
   private:
@@ -142,16 +139,13 @@ class Searcher {
 
     template <class Code>
     void encode(const Column& column, Code* out, std::ptrdiff_t out_stride) const {
-        double buffer[kBlock];
-        for (size_t begin = 0; begin < column.size; begin += kBlock) {
-            const size_t n = std::min(kBlock, column.size - begin);
-            const double* x = column.read(begin, n, buffer);
+        each_block(column, [&](const double* x, size_t begin, size_t n) {
             for (size_t i = 0; i < n; ++i) {
                 const auto below = std::lower_bound(cuts_.begin(), cuts_.end(), x[i]) - cuts_.begin();
                 out[out_stride * static_cast<std::ptrdiff_t>(begin + i)] =
                     static_cast<Code>(x[i] == x[i] ? below : missing_code_);
             }
-        }
+        });
     }
 
   private:

@@ -46,7 +46,7 @@ class Summarizer {
     Summary from_sorted(const std::int64_t* order) {
         const auto row_at = [order](size_t i) { return order ? static_cast<size_t>(order[i]) : i; };
         CellList list;
-        each_block([&](const double* x, size_t begin, size_t n) {
+        each_block(rows_.values, [&](const double* x, size_t begin, size_t n) {
             for (size_t i = 0; i < n; ++i) {
                 if (std::isfinite(x[i]))
                     list.append({key_of(x[i]), 1}, nullptr);
@@ -148,7 +148,7 @@ class Summarizer {
         const std::vector<std::uint32_t> cell_of = windows.places_of(keys);
         Picked picked;
         rows_.with_adder([&](auto add) {
-            each_block([&](const double* x, size_t begin, size_t n) {
+            each_block(rows_.values, [&](const double* x, size_t begin, size_t n) {
                 windows.add<true>(x, n, 0, picked);
                 for (size_t i = 0; i < n; ++i) {
                     size_t cell =
@@ -171,7 +171,7 @@ class Summarizer {
     // Counts the rows, where their cells are known.
     void count() {
         Picked picked;
-        each_block([&](const double* x, size_t begin, size_t n) {
+        each_block(rows_.values, [&](const double* x, size_t begin, size_t n) {
             pick(x, begin, n, picked);
             extend_range(x, n);
             for (size_t i = 0; i < picked.n_sampled; ++i)
@@ -187,15 +187,6 @@ class Summarizer {
                 restart(out_.list.level);
             }
         });
-    }
-
-    template <class Visit>
-    void each_block(Visit visit) const {
-        double buffer[kBlock];
-        for (size_t begin = 0; begin < rows_.values.size; begin += kBlock) {
-            const size_t n = std::min(kBlock, rows_.values.size - begin);
-            visit(rows_.values.read(begin, n, buffer), begin, n);
-        }
     }
 
     void pick(const double* x, size_t begin, size_t n, Picked& picked) {
